@@ -1,0 +1,127 @@
+"""Diagnostics as data: what is wrong, where, and what would mend it. Rendering is `base.render`'s business."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal, NoReturn
+
+from relaxlang.base.source import Span
+
+Level = Literal["error", "warning", "note"]
+
+
+class Label:
+    """A place and the few words that stand under it."""
+
+    __slots__ = ("span", "text")
+
+    def __init__(self, span: Span, text: str) -> None:
+        self.span = span
+        self.text = text
+
+
+class Fix:
+    """A replacement of the text at `span` that would mend the fault; `message` says what it does."""
+
+    __slots__ = ("span", "replacement", "message")
+
+    def __init__(self, span: Span, replacement: str, message: str) -> None:
+        self.span = span
+        self.replacement = replacement
+        self.message = message
+
+
+class Diagnostic:
+    """One finding.
+
+    `code` is a key of `base.codes.CODES`; `span` the primary place (None when there is no source text) and `label` the
+    words under it; `labels` are secondary places; `notes` lines of context; `help` what to do; `fixes` edits.
+    """
+
+    __slots__ = ("level", "code", "message", "span", "label", "labels", "notes", "help", "fixes")
+
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        span: Span | None = None,
+        *,
+        level: Level = "error",
+        label: str = "",
+        labels: Iterable[Label] = (),
+        notes: Iterable[str] = (),
+        help: str = "",
+        fixes: Iterable[Fix] = (),
+    ) -> None:
+        self.level: Level = level
+        self.code = code
+        self.message = message
+        self.span = span
+        self.label = label
+        self.labels = tuple(labels)
+        self.notes = tuple(notes)
+        self.help = help
+        self.fixes = tuple(fixes)
+
+    def __repr__(self) -> str:
+        return f"Diagnostic({self.code}, {self.message!r}, {self.span})"
+
+
+class RelaxlangError(Exception):
+    """The base of every error that a user can cause."""
+
+
+class DiagnosticError(RelaxlangError):
+    """One or more diagnostics, sorted by place; `str()` shows them all.
+
+    `line` and `column` are those of the first diagnostic that has a span, else 0.
+    """
+
+    def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:
+        self.diagnostics = tuple(diagnostics)
+        super().__init__(self.diagnostics)
+
+    @property
+    def line(self) -> int:
+        """The line of the first located diagnostic, from 1; 0 when none is located."""
+        return next((d.span.line for d in self.diagnostics if d.span), 0)
+
+    @property
+    def column(self) -> int:
+        """The column of the first located diagnostic, from 1; 0 when none is located."""
+        return next((d.span.column for d in self.diagnostics if d.span), 0)
+
+    def __str__(self) -> str:
+        from relaxlang.base.render import render
+
+        return render(self.diagnostics)
+
+
+class Diagnostics:
+    """A collector: the phases of one compilation report here and go on; `check` raises when there was an error."""
+
+    def __init__(self) -> None:
+        self.items: list[Diagnostic] = []
+
+    def report(self, diagnostic: Diagnostic) -> None:
+        """Keep a finding."""
+        self.items.append(diagnostic)
+
+    def has_errors(self) -> bool:
+        """Whether an error (not a warning) was reported."""
+        return any(d.level == "error" for d in self.items)
+
+    def check(self) -> None:
+        """Raise `DiagnosticError` with all findings, sorted by place, when there is an error among them."""
+        if self.has_errors():
+            raise DiagnosticError(sorted(self.items, key=_place))
+
+
+def _place(diagnostic: Diagnostic) -> tuple[str, int]:
+    span = diagnostic.span
+    return (span.source.name, span.start) if span else ("", 0)
+
+
+def fail(code: str, message: str, span: Span | None = None, *, label: str = "", notes: Iterable[str] = (), help: str = "") -> NoReturn:
+    """Raise a `DiagnosticError` that holds one error."""
+    raise DiagnosticError([Diagnostic(code, message, span, label=label, notes=notes, help=help)])

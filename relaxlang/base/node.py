@@ -1,0 +1,96 @@
+"""`@node`: plain immutable records with slots, for the surface tree and the IR.
+
+A dataclass would do, but its generated constructor is twice as slow, and its `__eq__`/`__hash__` overflow the stack on
+deep trees. A node class lists its fields as annotations; the decorator generates
+
+- a constructor (positional or by keyword, defaults allowed), with a trailing keyword `span`;
+- `__slots__`, `__match_args__`, and `FIELDS`, the tuple of field names without `span`;
+- for classes with `HASHED = True`, a `_hash` computed once, at construction, from the fields.
+
+Nodes compare by identity unless a class says otherwise. With `RELAXLANG_CHECK=1` in the environment assignment to a
+field raises; type checkers refuse it always.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any, ClassVar, TypeVar, dataclass_transform
+
+from relaxlang.base.source import Span
+
+_T = TypeVar("_T")
+_FREEZE = os.environ.get("RELAXLANG_CHECK", "") not in ("", "0")
+
+
+class Node:
+    """The base of all records made by `@node`."""
+
+    __slots__ = ("span",)
+    FIELDS: ClassVar[tuple[str, ...]] = ()
+    HASHED: ClassVar[bool] = False
+    span: Span | None
+
+    def replace(self: _T, **changes: Any) -> _T:
+        """A copy with some fields changed; the node itself when every given value is the one it has."""
+        cls: Any = type(self)
+        if all(getattr(self, name) is value for name, value in changes.items()):
+            return self
+        values = {name: getattr(self, name) for name in cls.FIELDS}
+        values["span"] = self.span  # type: ignore[attr-defined]
+        values.update(changes)
+        made: _T = cls(**values)
+        return made
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{n}={_short(getattr(self, n))}' for n in self.FIELDS)})"
+
+
+def _short(value: object) -> str:
+    return f"<{type(value).__name__}>" if isinstance(value, Node) else repr(value)[:60]
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=False)
+def node(cls: type[_T]) -> type[_T]:
+    """Turn a class with annotated fields into a node class (see the module's text)."""
+    inherited: dict[str, Any] = dict(getattr(cls, "_DEFAULTS", {}))
+    fields = list(getattr(cls, "FIELDS", ()))
+    own = [n for n, t in cls.__dict__.get("__annotations__", {}).items() if "ClassVar" not in str(t) and n != "span"]
+    body = {k: v for k, v in cls.__dict__.items() if k not in ("__dict__", "__weakref__")}
+    for name in own:
+        if name in body:
+            inherited[name] = body.pop(name)
+    fields += [n for n in own if n not in fields]
+    new_slots = tuple(n for n in own if n not in getattr(cls, "FIELDS", ()))
+    if cls.HASHED and "_hash" not in _all_slots(cls):  # type: ignore[attr-defined]
+        new_slots += ("_hash",)
+    body.update(
+        __slots__=new_slots, FIELDS=tuple(fields), _DEFAULTS=inherited, __match_args__=tuple(fields), __qualname__=cls.__qualname__
+    )
+    made: Any = type(cls)(cls.__name__, cls.__bases__, body)
+    made.__init__ = _constructor(made, fields, inherited)
+    if _FREEZE:
+        made.__setattr__ = _refuse
+    return made  # type: ignore[no-any-return]
+
+
+def _all_slots(cls: type) -> set[str]:
+    return {slot for base in cls.__mro__ for slot in getattr(base, "__slots__", ())}
+
+
+def _constructor(cls: Any, fields: list[str], defaults: dict[str, Any]) -> Callable[..., None]:
+    keep = [n for n in fields if n not in defaults] + [n for n in fields if n in defaults]
+    head = ", ".join(["self"] + [f"{n}=_default_{n}" if n in defaults else n for n in keep] + ["*", "span=None"])
+    put = "_set(self, {0!r}, {1})" if _FREEZE else "self.{0} = {1}"
+    lines = [put.format(n, n) for n in fields] + [put.format("span", "span")]
+    if cls.HASHED:
+        lines.append(put.format("_hash", f"hash(({', '.join(['_cls'] + fields)},))"))
+    scope: dict[str, Any] = {f"_default_{n}": v for n, v in defaults.items()}
+    scope.update(_set=object.__setattr__, _cls=cls.__name__)
+    exec(f"def __init__({head}):\n    " + "\n    ".join(lines), scope)
+    made: Callable[..., None] = scope["__init__"]
+    return made
+
+
+def _refuse(self: object, name: str, value: object) -> None:
+    raise AttributeError(f"{type(self).__name__} is immutable: cannot set {name!r}")
