@@ -139,7 +139,8 @@ def _numpy(wanted: DType) -> np.dtype[Any]:
     if wanted.kind == "bfloat" or wanted.kind in _SMALL:
         import ml_dtypes
 
-        return np.dtype(getattr(ml_dtypes, wanted.name))
+        extended: np.dtype[Any] = np.dtype(getattr(ml_dtypes, wanted.name))
+        return extended
     return np.dtype(wanted.name)
 
 

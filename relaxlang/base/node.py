@@ -5,7 +5,8 @@ deep trees. A node class lists its fields as annotations; the decorator generate
 
 - a constructor (positional or by keyword, defaults allowed), with a trailing keyword `span`;
 - `__slots__`, `__match_args__`, and `FIELDS`, the tuple of field names without `span`;
-- for classes with `HASHED = True`, a `_hash` computed once, at construction, from the fields.
+- for classes with `HASHED = True`, a `_hash` computed once, at construction, from the fields;
+- for classes with `DERIVED = {slot: expression}`, slots filled at construction from an expression over the fields.
 
 Nodes compare by identity unless a class says otherwise. With `RELAXLANG_CHECK=1` in the environment assignment to a
 field raises; type checkers refuse it always.
@@ -14,6 +15,7 @@ field raises; type checkers refuse it always.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar, dataclass_transform
 
@@ -29,6 +31,7 @@ class Node:
     __slots__ = ("span",)
     FIELDS: ClassVar[tuple[str, ...]] = ()
     HASHED: ClassVar[bool] = False
+    DERIVED: ClassVar[dict[str, str]] = {}
     span: Span | None
 
     def replace(self: _T, **changes: Any) -> _T:
@@ -61,33 +64,29 @@ def node(cls: type[_T]) -> type[_T]:
         if name in body:
             inherited[name] = body.pop(name)
     fields += [n for n in own if n not in fields]
-    new_slots = tuple(n for n in own if n not in getattr(cls, "FIELDS", ()))
-    if cls.HASHED and "_hash" not in _all_slots(cls):  # type: ignore[attr-defined]
-        new_slots += ("_hash",)
+    taken = {slot for base in cls.__mro__ for slot in getattr(base, "__slots__", ())}
+    new_slots = tuple(n for n in (*own, *cls.DERIVED) if n not in taken)  # type: ignore[attr-defined]
     body.update(
         __slots__=new_slots, FIELDS=tuple(fields), _DEFAULTS=inherited, __match_args__=tuple(fields), __qualname__=cls.__qualname__
     )
-    made: Any = type(cls)(cls.__name__, cls.__bases__, body)
+    made: Any = type(cls)(cls.__name__, cls.__bases__, body)  # type: ignore[misc]
     made.__init__ = _constructor(made, fields, inherited)
     if _FREEZE:
         made.__setattr__ = _refuse
     return made  # type: ignore[no-any-return]
 
 
-def _all_slots(cls: type) -> set[str]:
-    return {slot for base in cls.__mro__ for slot in getattr(base, "__slots__", ())}
-
-
 def _constructor(cls: Any, fields: list[str], defaults: dict[str, Any]) -> Callable[..., None]:
     keep = [n for n in fields if n not in defaults] + [n for n in fields if n in defaults]
     head = ", ".join(["self"] + [f"{n}=_default_{n}" if n in defaults else n for n in keep] + ["*", "span=None"])
-    put = "_set(self, {0!r}, {1})" if _FREEZE else "self.{0} = {1}"
+    put = "object.__setattr__(self, {0!r}, {1})" if _FREEZE else "self.{0} = {1}"
     lines = [put.format(n, n) for n in fields] + [put.format("span", "span")]
+    lines += [put.format(slot, value) for slot, value in cls.DERIVED.items()]
     if cls.HASHED:
-        lines.append(put.format("_hash", f"hash(({', '.join(['_cls'] + fields)},))"))
+        lines.append(put.format("_hash", f"hash((self.__class__, {', '.join(fields)},))"))
     scope: dict[str, Any] = {f"_default_{n}": v for n, v in defaults.items()}
-    scope.update(_set=object.__setattr__, _cls=cls.__name__)
-    exec(f"def __init__({head}):\n    " + "\n    ".join(lines), scope)
+    # The module's own globals, so that a DERIVED expression may call its functions.
+    exec(f"def __init__({head}):\n    " + "\n    ".join(lines), sys.modules[cls.__module__].__dict__, scope)
     made: Callable[..., None] = scope["__init__"]
     return made
 

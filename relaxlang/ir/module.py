@@ -1,0 +1,135 @@
+"""Modules: named functions of both levels, attributes, global infos."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from relaxlang.base.diagnostics import fail
+from relaxlang.base.node import Node, node
+from relaxlang.ir.attrs import EMPTY, Attrs
+from relaxlang.ir.relax import ExternFunc, Function, GlobalVar
+from relaxlang.ir.struct_info import OBJECT, FuncStructInfo, StructInfo, tensor_info
+from relaxlang.ir.tir import PrimFunc
+
+AnyFunc = Function | PrimFunc | ExternFunc
+
+
+@node
+class VDevice(Node):
+    """A virtual device: a target (text or mapping), an index, a memory scope."""
+
+    target: Any
+    vdevice_id: int = 0
+    memory_scope: str = "global"
+
+
+@node
+class DummyGlobalInfo(Node):
+    """A global info without content."""
+
+
+class IRModule:
+    """An immutable module: functions by name, in order; `attrs`; `global_infos` (lists by name).
+
+    `mod["main"]` is a function; the `with_…` methods return changed copies.
+    """
+
+    __slots__ = ("functions", "attrs", "global_infos", "name")
+
+    def __init__(
+        self,
+        functions: Mapping[str, AnyFunc],
+        attrs: Attrs = EMPTY,
+        global_infos: Mapping[str, tuple[Any, ...]] | None = None,
+        name: str = "Module",
+    ) -> None:
+        self.functions: dict[str, AnyFunc] = dict(functions)
+        self.attrs = attrs
+        self.global_infos: dict[str, tuple[Any, ...]] = dict(global_infos or {})
+        self.name = name
+
+    def __getitem__(self, name: str | GlobalVar) -> AnyFunc:
+        name = name.name if isinstance(name, GlobalVar) else name
+        if name not in self.functions:
+            from relaxlang.base.suggest import did_you_mean
+
+            near = did_you_mean(name, self.functions)
+            fail("RLX0101", f"the module has no function `{name}`", help=f"did you mean `{near}`?" if near else "")
+        return self.functions[name]
+
+    def __contains__(self, name: object) -> bool:
+        return (name.name if isinstance(name, GlobalVar) else name) in self.functions
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.functions)
+
+    def __len__(self) -> int:
+        return len(self.functions)
+
+    def relax_functions(self) -> Iterator[tuple[str, Function]]:
+        """The Relax functions, by name."""
+        return ((n, f) for n, f in self.functions.items() if isinstance(f, Function))
+
+    def prim_funcs(self) -> Iterator[tuple[str, PrimFunc]]:
+        """The TensorIR functions, by name."""
+        return ((n, f) for n, f in self.functions.items() if isinstance(f, PrimFunc))
+
+    def global_var(self, name: str) -> GlobalVar:
+        """The variable that refers to a function, with the function's struct info."""
+        return GlobalVar(name, function_info(self[name]))
+
+    def unique_name(self, hint: str) -> str:
+        """`hint`, with a number where the module has that name already."""
+        name, n = hint, 0
+        while name in self.functions:
+            n += 1
+            name = f"{hint}{n}" if not hint[-1:].isdigit() else f"{hint}_{n}"
+        return name
+
+    def with_function(self, name: str, function: AnyFunc) -> IRModule:
+        """A copy with one function added or changed."""
+        return self.with_functions({**self.functions, name: function})
+
+    def with_functions(self, functions: Mapping[str, AnyFunc]) -> IRModule:
+        """A copy with these functions; the module itself when each is the one it has."""
+        if list(functions) == list(self.functions) and all(functions[n] is f for n, f in self.functions.items()):
+            return self
+        return IRModule(functions, self.attrs, self.global_infos, self.name)
+
+    def with_attrs(self, attrs: Attrs) -> IRModule:
+        """A copy with other attributes."""
+        return IRModule(self.functions, attrs, self.global_infos, self.name)
+
+    def script(self, **options: Any) -> str:
+        """The module as text; see `relaxlang.syntax.printer` for the options."""
+        from relaxlang.ir.printing import script
+
+        return script(self, **options)
+
+    def show(self, **options: Any) -> None:
+        """Print the module."""
+        print(self.script(**options))
+
+    def __str__(self) -> str:
+        return self.script()
+
+    def __repr__(self) -> str:
+        return f"IRModule({', '.join(self.functions)})"
+
+
+def function_info(function: AnyFunc) -> StructInfo:
+    """The struct info of a function of either level; a PrimFunc takes tensors and returns nothing."""
+    if not isinstance(function, PrimFunc):
+        return function.struct_info
+    from relaxlang.ir.struct_info import VOID_TUPLE, PrimStructInfo
+
+    params: list[StructInfo] = []
+    for var in function.params:
+        buffer = function.buffer_map.get(var)
+        if buffer is not None:
+            params.append(tensor_info(buffer.shape, buffer.dtype))
+        else:
+            params.append(OBJECT if var.dtype.is_handle else PrimStructInfo(var.dtype, var))
+    result: StructInfo = VOID_TUPLE if function.ret_type is None else PrimStructInfo(function.ret_type)
+    return FuncStructInfo(tuple(params), result, False)

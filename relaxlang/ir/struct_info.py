@@ -1,0 +1,108 @@
+"""Struct info: what is known about a value of Relax while compiling (TVM 0.27 says type)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from relaxlang.base.dtype import DType
+from relaxlang.base.node import Node, node
+from relaxlang.ir.prim import PrimExpr
+
+if TYPE_CHECKING:
+    from relaxlang.ir.module import VDevice
+
+
+class StructInfo(Node):
+    """The base of all struct info."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        from relaxlang.ir.printing import script
+
+        return script(self)
+
+
+@node
+class ObjectStructInfo(StructInfo):
+    """Any value."""
+
+
+@node
+class PrimStructInfo(StructInfo):
+    """A scalar; `value` is its symbolic value when known."""
+
+    dtype: DType
+    value: PrimExpr | None = None
+
+
+@node
+class ShapeStructInfo(StructInfo):
+    """A shape: its `values`, or only its rank `ndim` (-1: unknown)."""
+
+    values: tuple[PrimExpr, ...] | None
+    ndim: int = -1
+
+
+@node
+class TensorStructInfo(StructInfo):
+    """A tensor.
+
+    `shape` is a tuple of dimensions (int64 expressions), or a variable that holds a shape, or None when unknown;
+    `dtype` None when unknown; `ndim` -1 when unknown. `tensor_info` keeps them consistent.
+    """
+
+    shape: tuple[PrimExpr, ...] | Node | None
+    dtype: DType | None
+    ndim: int = -1
+    vdevice: VDevice | None = None
+
+    @property
+    def dims(self) -> tuple[PrimExpr, ...] | None:
+        """The dimensions, when they are known."""
+        return self.shape if isinstance(self.shape, tuple) else None
+
+
+@node
+class TupleStructInfo(StructInfo):
+    """A tuple."""
+
+    fields: tuple[StructInfo, ...]
+
+
+@node
+class FuncStructInfo(StructInfo):
+    """A function: parameters (None: opaque) and result. Symbolic variables of the parameters are bound by them.
+
+    `derive_func` names a packed function that derives the result of an opaque one.
+    """
+
+    params: tuple[StructInfo, ...] | None
+    ret: StructInfo
+    purity: bool = True
+    derive_func: str | None = None
+
+
+@node
+class DTensorStructInfo(StructInfo):
+    """A tensor spread over a device mesh; opaque to the passes for one CPU. `mesh` and `placement` are texts."""
+
+    tensor: TensorStructInfo
+    mesh: str
+    placement: str
+
+
+OBJECT = ObjectStructInfo()
+VOID_TUPLE = TupleStructInfo(())
+
+
+def tensor_info(
+    shape: tuple[PrimExpr, ...] | Node | None = None, dtype: DType | None = None, ndim: int = -1, vdevice: VDevice | None = None
+) -> TensorStructInfo:
+    """A `TensorStructInfo` whose `ndim` follows from the shape where that is known."""
+    return TensorStructInfo(shape, dtype, len(shape) if isinstance(shape, tuple) else ndim, vdevice)
+
+
+def shape_info(values: tuple[PrimExpr, ...] | None = None, ndim: int = -1) -> ShapeStructInfo:
+    """A `ShapeStructInfo` whose `ndim` follows from the values where they are known."""
+    return ShapeStructInfo(values, len(values) if values is not None else ndim)

@@ -1,0 +1,172 @@
+"""Walking and rewriting the IR, both levels.
+
+`Visitor` looks, `Rewriter` changes. A subclass states what it does with a class by a method under `@on(For, Block)`;
+classes without one are walked through. A rewriter returns the same object when nothing below it changed, and keeps
+spans. Leaves, returned as they are unless a method says otherwise: variables, buffers, global names, operators.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, ClassVar, TypeVar, cast
+
+from relaxlang.base.node import Node
+from relaxlang.ir import prim, relax, tir
+from relaxlang.ir.attrs import Attrs
+from relaxlang.ir.prim import PrimExpr
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+_N = TypeVar("_N")
+
+LEAVES: frozenset[type] = frozenset(
+    {prim.Var, prim.SizeVar, prim.IntImm, prim.FloatImm, prim.StringImm, tir.Buffer, relax.Var, relax.DataflowVar,
+     relax.GlobalVar, relax.Op, relax.Constant, relax.StringImm, relax.DataTypeImm}
+)  # fmt: skip
+
+
+def on(*classes: type) -> Callable[[_F], _F]:
+    """Mark a method of a `Visitor` or `Rewriter` as the one for these classes."""
+
+    def mark(method: _F) -> _F:
+        method._on = classes  # type: ignore[attr-defined]
+        return method
+
+    return mark
+
+
+class _Dispatch:
+    """Collects the `@on` methods of a class and of its bases into one table."""
+
+    _table: ClassVar[dict[type, Callable[..., Any]]] = {}
+
+    def __init_subclass__(cls) -> None:
+        table: dict[type, Callable[..., Any]] = {}
+        for base in reversed(cls.__mro__):
+            for method in base.__dict__.values():
+                for of in getattr(method, "_on", ()):
+                    table[of] = method
+        cls._table = table
+
+
+class Visitor(_Dispatch):
+    """Reads a tree: `visitor(node)`. A method that wants to go on below its node calls `self.below(node)`."""
+
+    def __call__(self, node: Node) -> None:
+        method = self._table.get(node.__class__)
+        if method is not None:
+            method(self, node)
+        elif node.__class__ not in LEAVES:
+            self.below(node)
+
+    def below(self, node: Node) -> None:
+        """Visit the children of a node, in field order."""
+        for child in children(node):
+            self(child)
+
+
+class Rewriter(_Dispatch):
+    """Rebuilds a tree: `rewriter(node)`. A method that wants its node's children rewritten calls `self.below(node)`."""
+
+    def __call__(self, node: Any) -> Any:
+        method = self._table.get(node.__class__)
+        if method is not None:
+            return method(self, node)
+        return node if node.__class__ in LEAVES else self.below(node)
+
+    def below(self, node: _N) -> _N:
+        """The node with its children rewritten; the same object when none changed."""
+        cls = cast(Any, node.__class__)
+        changed, values = False, []
+        for name in cls.FIELDS:
+            old = getattr(node, name)
+            new = self.value(old)
+            changed = changed or new is not old
+            values.append((name, new))
+        if not changed:
+            return node
+        made: _N = cls(**dict(values), span=cast(Any, node).span)
+        return made
+
+    def value(self, value: Any) -> Any:
+        """A field's value, rewritten: a node, a tuple or mapping of nodes, or plain data (kept)."""
+        if isinstance(value, Node):
+            return self(value)
+        if value.__class__ is tuple:
+            items = [self.value(v) for v in value]
+            for old, new in zip(value, items):
+                if old is not new:
+                    return tuple(items)
+            return value
+        if isinstance(value, Attrs):
+            pairs = {k: self.value(v) for k, v in value.items()}
+            return value if all(pairs[k] is v for k, v in value.items()) else Attrs(pairs)
+        if isinstance(value, Mapping):
+            mapped = {self.value(k): self.value(v) for k, v in value.items()}
+            same = all(mapped.get(k) is v for k, v in value.items())
+            return value if same else mapped
+        return value
+
+
+def children(node: Node) -> Iterator[Node]:
+    """The nodes in the fields of a node, in order; through tuples and mappings."""
+    for name in node.FIELDS:
+        yield from _nodes(getattr(node, name))
+
+
+def _nodes(value: Any) -> Iterator[Node]:
+    if isinstance(value, Node):
+        yield value
+    elif value.__class__ is tuple:
+        for item in value:
+            yield from _nodes(item)
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            if isinstance(key, Node):
+                yield key
+            yield from _nodes(item)
+
+
+def walk(root: Node) -> Iterator[Node]:
+    """Every node below `root` and itself, parents first, in field order; without recursion. Leaves are not entered."""
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        yield node
+        if node.__class__ not in LEAVES:
+            stack.extend(reversed(list(children(node))))
+
+
+def free_vars(root: Node | tuple[Any, ...]) -> list[prim.Var]:
+    """The scalar variables that occur in an expression, a struct info or a tuple of such, each once, in order."""
+    found: dict[prim.Var, None] = {}
+    for start in _nodes(root):
+        for node in walk(start):
+            if isinstance(node, prim.Var):
+                found[node] = None
+    return list(found)
+
+
+class Substitute(Rewriter):
+    """Replaces scalar variables. Buffers whose shape, strides, offset or pointer mention one are replaced too, each once."""
+
+    def __init__(self, mapping: Mapping[prim.Var, PrimExpr]) -> None:
+        self.mapping = mapping
+        self.buffers: dict[tir.Buffer, tir.Buffer] = {}
+
+    @on(prim.Var, prim.SizeVar)
+    def var(self, node: prim.Var) -> PrimExpr:
+        """A variable's replacement, or itself."""
+        return self.mapping.get(node, node)
+
+    @on(tir.Buffer)
+    def buffer(self, node: tir.Buffer) -> tir.Buffer:
+        """A buffer in the new variables; one new buffer for each old one."""
+        made = self.buffers.get(node)
+        if made is None:
+            made = self.buffers[node] = self.below(node)
+        return made
+
+
+def substitute(node: _N, mapping: Mapping[prim.Var, PrimExpr]) -> _N:
+    """`node` (an expression, statement, struct info, or tuple of such) with scalar variables replaced."""
+    return cast(_N, Substitute(mapping).value(node)) if mapping else node
