@@ -1,0 +1,86 @@
+"""The environment variables that relaxlang reads, in one place.
+
+| variable | meaning | default |
+|---|---|---|
+| `RELAXLANG_CACHE_DIR` | where compiled kernels and grammar tables are kept | the user's cache directory + `relaxlang` |
+| `RELAXLANG_CACHE` | `0` turns the on-disk cache off | `1` |
+| `RELAXLANG_STATE_DIR` | where the REPL keeps its history | the user's state directory + `relaxlang` |
+| `RELAXLANG_NUM_THREADS` | threads of parallel loops | the processors that this process may use |
+| `RELAXLANG_CHECK` | `1`: verify the module after every pass, freeze IR nodes | `0` |
+
+A switch is off when it is empty, `0`, `false`, `no` or `off`. NO_COLOR and FORCE_COLOR are `base.colors`' business.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+
+from relaxlang.base.diagnostics import RelaxlangError
+
+
+class Config:
+    """The settings of one environment; each is read when it is asked for, so a changed variable counts at once."""
+
+    __slots__ = ("_environ",)
+
+    def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
+        self._environ = environ
+
+    @property
+    def cache_dir(self) -> str:
+        """The directory of the on-disk cache (not made here)."""
+        return self._directory("RELAXLANG_CACHE_DIR", "XDG_CACHE_HOME", ".cache", "Library/Caches")
+
+    @property
+    def cache(self) -> bool:
+        """Whether the on-disk cache is used."""
+        return self._switch("RELAXLANG_CACHE", default=True)
+
+    @property
+    def state_dir(self) -> str:
+        """The directory of what survives a session but is no cache, such as the REPL's history (not made here)."""
+        return self._directory("RELAXLANG_STATE_DIR", "XDG_STATE_HOME", ".local/state", "Library/Application Support")
+
+    @property
+    def num_threads(self) -> int:
+        """How many threads a parallel loop uses, at least 1; `RelaxlangError` when the variable is no such number."""
+        text = self._environ.get("RELAXLANG_NUM_THREADS", "").strip()
+        if not text:
+            return usable_processors()
+        if not text.isdecimal() or int(text) < 1:
+            raise RelaxlangError(f"RELAXLANG_NUM_THREADS must be a whole number from 1, not `{text}`")
+        return int(text)
+
+    @property
+    def check(self) -> bool:
+        """Whether nodes are frozen at run time and every pass's result is verified."""
+        return self._switch("RELAXLANG_CHECK", default=False)
+
+    def _switch(self, name: str, default: bool) -> bool:
+        text = self._environ.get(name)
+        return default if text is None else text.strip().lower() not in ("", "0", "false", "no", "off")
+
+    def _directory(self, name: str, xdg: str, unix: str, mac: str) -> str:
+        given = self._environ.get(name)
+        if given:
+            return os.path.expanduser(given)
+        base = self._environ.get(xdg, "")
+        if not os.path.isabs(base):  # the XDG specification: relative paths are invalid and to be ignored
+            home = self._environ.get("HOME") or os.path.expanduser("~")
+            if sys.platform == "win32":
+                base = self._environ.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local")
+            else:
+                base = os.path.join(home, mac if sys.platform == "darwin" else unix)
+        return os.path.join(base, "relaxlang")
+
+
+def usable_processors() -> int:
+    """The processors that this process may run on, at least 1 (an affinity mask counts where the system has one)."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+config = Config()
