@@ -1,12 +1,13 @@
 """The table of diagnostic codes, and the long text that `relaxc --explain CODE` shows.
 
 The first two digits say where a fault belongs: 00 text and syntax, 01 names, 02 struct info and shapes, 03 TIR and
-buffers, 04 well-formedness, 10 schedules, 31 passes, 50 code generation and targets, 60 run time, 90 faults of relaxlang
-itself. A code keeps its meaning for ever; one that is no longer raised stays in the table.
+buffers, 04 well-formedness, 10 schedules, 31 passes, 50 code generation and targets, 60 run time, 90 faults of
+relaxlang itself. A code keeps its meaning for ever; one that is no longer raised stays in the table.
 """
 
 from __future__ import annotations
 
+from textwrap import indent
 from typing import NamedTuple
 
 from relaxlang.base.diagnostics import RelaxlangError
@@ -37,7 +38,7 @@ def explain(code: str) -> str:
     parts = [f"{full}: {info.title}", info.explanation.strip()]
     for heading, program in (("Wrong:", info.wrong), ("Right:", info.right)):
         if program:
-            parts.append(heading + "\n\n" + "\n".join(f"    {line}".rstrip() for line in program.strip("\n").split("\n")))
+            parts.append(heading + "\n\n" + indent(program.strip("\n"), "    "))
     return "\n\n".join(parts)
 
 

@@ -20,7 +20,7 @@ _CODES = {
 
 
 def paint(text: str, style: str) -> str:
-    """`text` in a style such as `"bold red"` (names of `STYLES`, separated by spaces); unchanged when either is empty."""
+    """`text` in a style such as `"bold red"` (names from `STYLES`, by spaces); unchanged when either is empty."""
     if not text or not style:
         return text
     return f"\033[{';'.join(_CODES[name] for name in style.split())}m{text}\033[0m"

@@ -2,9 +2,9 @@
 
 | variable | meaning | default |
 |---|---|---|
-| `RELAXLANG_CACHE_DIR` | where compiled kernels and grammar tables are kept | the user's cache directory + `relaxlang` |
+| `RELAXLANG_CACHE_DIR` | directory of compiled kernels and grammar tables | `relaxlang` in the user's cache directory |
 | `RELAXLANG_CACHE` | `0` turns the on-disk cache off | `1` |
-| `RELAXLANG_STATE_DIR` | where the REPL keeps its history | the user's state directory + `relaxlang` |
+| `RELAXLANG_STATE_DIR` | directory of the REPL's history | `relaxlang` in the user's state directory |
 | `RELAXLANG_NUM_THREADS` | threads of parallel loops | the processors that this process may use |
 | `RELAXLANG_CHECK` | `1`: verify the module after every pass, freeze IR nodes | `0` |
 

@@ -122,6 +122,8 @@ def _place(diagnostic: Diagnostic) -> tuple[str, int]:
     return (span.source.name, span.start) if span else ("", 0)
 
 
-def fail(code: str, message: str, span: Span | None = None, *, label: str = "", notes: Iterable[str] = (), help: str = "") -> NoReturn:
+def fail(
+    code: str, message: str, span: Span | None = None, *, label: str = "", notes: Iterable[str] = (), help: str = ""
+) -> NoReturn:
     """Raise a `DiagnosticError` that holds one error."""
     raise DiagnosticError([Diagnostic(code, message, span, label=label, notes=notes, help=help)])

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 _FLOAT8 = ("float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2",
            "float8_e5m2fnuz", "float8_e8m0fnu")  # fmt: skip
-_SMALL = {**{n: 8 for n in _FLOAT8}, "float6_e2m3fn": 6, "float6_e3m2fn": 6, "float4_e2m1fn": 4}
+_SMALL = {**dict.fromkeys(_FLOAT8, 8), "float6_e2m3fn": 6, "float6_e3m2fn": 6, "float4_e2m1fn": 4}
 _NAME = re.compile(r"(int|uint|float|bfloat)(\d+)(?:x(\d+))?$")
 _LANED = re.compile(r"(.+?)x(\d+)$")
 _WIDTHS = {"int": (1, 2, 4, 8, 16, 32, 64), "uint": (1, 2, 4, 8, 16, 32, 64), "float": (16, 32, 64), "bfloat": (16,)}
@@ -78,7 +78,7 @@ class DType:
 
     @property
     def numpy(self) -> np.dtype[Any]:
-        """The numpy dtype that stores it (ml_dtypes for bfloat16 and the small floats); TypeError when there is none."""
+        """The numpy dtype that stores it (ml_dtypes for bfloat16 and the small floats); TypeError if there is none."""
         return _numpy(self)
 
     def __str__(self) -> str:

@@ -67,7 +67,11 @@ def node(cls: type[_T]) -> type[_T]:
     taken = {slot for base in cls.__mro__ for slot in getattr(base, "__slots__", ())}
     new_slots = tuple(n for n in (*own, *cls.DERIVED) if n not in taken)  # type: ignore[attr-defined]
     body.update(
-        __slots__=new_slots, FIELDS=tuple(fields), _DEFAULTS=inherited, __match_args__=tuple(fields), __qualname__=cls.__qualname__
+        __slots__=new_slots,
+        FIELDS=tuple(fields),
+        _DEFAULTS=inherited,
+        __match_args__=tuple(fields),
+        __qualname__=cls.__qualname__,
     )
     made: Any = type(cls)(cls.__name__, cls.__bases__, body)  # type: ignore[misc]
     made.__init__ = _constructor(made, fields, inherited)

@@ -1,4 +1,4 @@
-"""Diagnostics as text: for people (`human`), for editors (`short`), for tools (`json`), for GitHub's logs (`github`)."""
+"""Diagnostics as text: for people (`human`), editors (`short`), tools (`json`) and GitHub's logs (`github`)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def render(diagnostics: Iterable[Diagnostic], *, style: Style = "human", color: 
 
 
 def summary(diagnostics: Sequence[Diagnostic], *, color: bool = False) -> str:
-    """The closing line of a run (`error: 2 errors in 1 file; …`), or "" when there is no error among the diagnostics."""
+    """The closing line of a run (`error: 2 errors in 1 file; …`), or "" when none is an error."""
     errors = [d for d in diagnostics if d.level == "error"]
     if not errors:
         return ""
