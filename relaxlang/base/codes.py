@@ -63,7 +63,7 @@ CODES: dict[str, CodeInfo] = {
     # 90: faults of relaxlang itself
     "RLX9001": CodeInfo(
         "internal error",
-        "relaxlang met a state that it holds to be impossible. The fault is in relaxlang and not in the program: please "
-        "report it, with the program and the command that led to it.",
+        "relaxlang met a state that it holds to be impossible. The fault is in relaxlang and not in the program: "
+        "please report it, with the program and the command that led to it.",
     ),
 }

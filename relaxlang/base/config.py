@@ -8,7 +8,7 @@
 | `RELAXLANG_NUM_THREADS` | threads of parallel loops | the processors that this process may use |
 | `RELAXLANG_CHECK` | `1`: verify the module after every pass, freeze IR nodes | `0` |
 
-A switch is off when it is empty, `0`, `false`, `no` or `off`. NO_COLOR and FORCE_COLOR are `base.colors`' business.
+A directory set to nothing turns off what it is for; a switch is off when it is empty, `0`, `false`, `no` or `off`. NO_COLOR and FORCE_COLOR are `base.colors`' business.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 
 from relaxlang.base.diagnostics import RelaxlangError
 
@@ -29,18 +30,15 @@ class Config:
         self._environ = environ
 
     @property
-    def cache_dir(self) -> str:
-        """The directory of the on-disk cache (not made here)."""
+    def cache_dir(self) -> Path | None:
+        """The directory of the on-disk cache, which may not exist yet; None when the cache is off or there is no home."""
+        if not self._switch("RELAXLANG_CACHE", default=True):
+            return None
         return self._directory("RELAXLANG_CACHE_DIR", "XDG_CACHE_HOME", ".cache", "Library/Caches")
 
     @property
-    def cache(self) -> bool:
-        """Whether the on-disk cache is used."""
-        return self._switch("RELAXLANG_CACHE", default=True)
-
-    @property
-    def state_dir(self) -> str:
-        """The directory of what survives a session but is no cache, such as the REPL's history (not made here)."""
+    def state_dir(self) -> Path | None:
+        """The directory of the REPL's history, which may not exist yet; None when it is off or there is no home."""
         return self._directory("RELAXLANG_STATE_DIR", "XDG_STATE_HOME", ".local/state", "Library/Application Support")
 
     @property
@@ -62,10 +60,10 @@ class Config:
         text = self._environ.get(name)
         return default if text is None else text.strip().lower() not in ("", "0", "false", "no", "off")
 
-    def _directory(self, name: str, xdg: str, unix: str, mac: str) -> str:
+    def _directory(self, name: str, xdg: str, unix: str, mac: str) -> Path | None:
         given = self._environ.get(name)
-        if given:
-            return os.path.expanduser(given)
+        if given is not None:
+            return Path(os.path.expanduser(given)) if given else None
         base = self._environ.get(xdg, "")
         if not os.path.isabs(base):  # the XDG specification: relative paths are invalid and to be ignored
             home = self._environ.get("HOME") or os.path.expanduser("~")
@@ -73,7 +71,7 @@ class Config:
                 base = self._environ.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local")
             else:
                 base = os.path.join(home, mac if sys.platform == "darwin" else unix)
-        return os.path.join(base, "relaxlang")
+        return Path(base) / "relaxlang" if os.path.isabs(base) else None
 
 
 def usable_processors() -> int:

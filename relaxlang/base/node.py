@@ -14,15 +14,15 @@ field raises; type checkers refuse it always.
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar, dataclass_transform
 
+from relaxlang.base.config import config
 from relaxlang.base.source import Span
 
 _T = TypeVar("_T")
-_FREEZE = os.environ.get("RELAXLANG_CHECK", "") not in ("", "0")
+_FREEZE = config.check
 
 
 class Node:

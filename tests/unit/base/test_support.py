@@ -64,14 +64,16 @@ def test_colors_obey_choice_then_environment_then_terminal(monkeypatch: pytest.M
 
 
 def test_settings() -> None:
-    home = {"HOME": "/home/ann", "XDG_CACHE_HOME": "relative/is/ignored"}
-    default = Config(home)
-    assert default.cache and not default.check and default.num_threads >= 1
-    assert default.cache_dir.startswith("/home/ann") and default.cache_dir.endswith("relaxlang")
+    home = Path("ann").absolute()
+    default = Config({"HOME": str(home), "XDG_CACHE_HOME": "relative/is/ignored"})
+    assert not default.check and default.num_threads >= 1
+    assert default.cache_dir is not None and default.cache_dir.is_relative_to(home)
+    assert default.state_dir is not None and default.state_dir.is_relative_to(home)
+    assert default.cache_dir != default.state_dir and default.cache_dir.name == "relaxlang"
     off = Config({"RELAXLANG_CACHE": "0", "RELAXLANG_CHECK": "1", "RELAXLANG_NUM_THREADS": " 3 "})
-    assert (off.cache, off.check, off.num_threads) == (False, True, 3)
-    assert Config({"RELAXLANG_CACHE_DIR": "/c"}).cache_dir == "/c"
-    assert Config({"RELAXLANG_STATE_DIR": "/s"}).state_dir == "/s"
+    assert (off.cache_dir, off.check, off.num_threads) == (None, True, 3)
+    assert Config({"RELAXLANG_CACHE_DIR": "c"}).cache_dir == Path("c")
+    assert Config({"RELAXLANG_CACHE_DIR": ""}).cache_dir is None
 
 
 @pytest.mark.parametrize("value", ["0", "-1", "two", "1.5"])
