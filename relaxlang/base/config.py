@@ -8,7 +8,8 @@
 | `RELAXLANG_NUM_THREADS` | threads of parallel loops | the processors that this process may use |
 | `RELAXLANG_CHECK` | `1`: verify the module after every pass, freeze IR nodes | `0` |
 
-A directory set to nothing turns off what it is for; a switch is off when it is empty, `0`, `false`, `no` or `off`. NO_COLOR and FORCE_COLOR are `base.colors`' business.
+A directory set to nothing turns off what it is for; a switch is off when it is empty, `0`, `false`, `no` or `off`.
+NO_COLOR and FORCE_COLOR are `base.colors`' business.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class Config:
 
     @property
     def cache_dir(self) -> Path | None:
-        """The directory of the on-disk cache, which may not exist yet; None when the cache is off or there is no home."""
+        """The directory of the on-disk cache, which may not exist yet; None when it is off or there is no home."""
         if not self._switch("RELAXLANG_CACHE", default=True):
             return None
         return self._directory("RELAXLANG_CACHE_DIR", "XDG_CACHE_HOME", ".cache", "Library/Caches")

@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
+from relaxlang.base.config import config
 from relaxlang.base.diagnostics import RelaxlangError
 
 
@@ -32,19 +33,8 @@ def grammar_text(name: str) -> str:
 
 
 def cache_dir() -> Path | None:
-    """The user's cache directory, which may not exist yet.
-
-    `RELAXLANG_CACHE_DIR` names it, and turns caching off when it is set to nothing; else it is `relaxlang` in
-    `XDG_CACHE_HOME` or `~/.cache`. None when caching is off or there is no home directory.
-    """
-    chosen = os.environ.get("RELAXLANG_CACHE_DIR")
-    if chosen is not None:
-        return Path(chosen) if chosen else None
-    base = os.environ.get("XDG_CACHE_HOME")
-    if base and os.path.isabs(base):  # a relative path is to be ignored, says the XDG specification
-        return Path(base) / "relaxlang"
-    home = os.path.expanduser("~")
-    return Path(home) / ".cache" / "relaxlang" if os.path.isabs(home) else None
+    """The user's cache directory (see `base.config`), which may not exist yet; None when caching is off."""
+    return config.cache_dir
 
 
 def cache_read(name: str) -> bytes | None:
