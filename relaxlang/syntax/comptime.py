@@ -1,0 +1,644 @@
+"""Compile-time evaluation: a small, total language over the surface tree, run by the elaborator and by operator bodies.
+
+Values are Python's own (int, float, bool, str, None, tuple, list, dict, range), `DType`, scalar expressions (`PrimExpr`:
+known only at run time), and objects that implement `Value` (namespaces, builtins, lambdas, tensors of an operator's
+body, …). An operator on a `PrimExpr` builds a node; with `fold=True` constants are folded as it is built, without it
+the node is exactly what was written. Every evaluation step is counted, so that a file can't keep the compiler busy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from relaxlang.base.diagnostics import Diagnostic, DiagnosticError
+from relaxlang.base.dtype import DType
+from relaxlang.base.source import Span
+from relaxlang.base.suggest import did_you_mean
+from relaxlang.ir import prim, tir
+from relaxlang.ir.prim import PrimExpr
+from relaxlang.syntax import tree
+
+MAX_STEPS = 2_000_000
+MAX_SIZE = 1_000_000
+
+
+def error(code: str, message: str, span: Span | None, *, label: str = "", notes: Iterable[str] = (), help: str = "") -> DiagnosticError:
+    """One diagnostic as an exception, to be raised."""
+    return DiagnosticError([Diagnostic(code, message, span, label=label, notes=notes, help=help)])
+
+
+class Scope:
+    """Names and their values; what is not here is looked up in `parent`."""
+
+    __slots__ = ("names", "parent")
+
+    def __init__(self, names: Mapping[str, Any] | None = None, parent: Scope | None = None) -> None:
+        self.names: dict[str, Any] = dict(names or {})
+        self.parent = parent
+
+    def find(self, name: str) -> Scope | None:
+        """The innermost scope that has the name."""
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope.names:
+                return scope
+            scope = scope.parent
+        return None
+
+    def all_names(self) -> set[str]:
+        """Every visible name."""
+        names, scope = set(self.names), self.parent
+        while scope is not None:
+            names |= set(scope.names)
+            scope = scope.parent
+        return names
+
+
+class Value:
+    """A value with behaviour of its own. What a class does not implement is a diagnostic at `span`."""
+
+    kind = "value"
+
+    def attribute(self, ev: Evaluator, name: str, span: Span | None) -> Any:
+        """`self.name`."""
+        raise error("RLX0102", f"a {self.kind} has no attribute `{name}`", span)
+
+    def item(self, ev: Evaluator, index: Any, span: Span | None) -> Any:
+        """`self[index]`."""
+        raise error("RLX0110", f"a {self.kind} cannot be indexed", span)
+
+    def call(self, ev: Evaluator, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> Any:
+        """`self(*args, **kwargs)`; `node` gives the places of the arguments."""
+        raise error("RLX0111", f"a {self.kind} cannot be called", node.span)
+
+    def binary(self, ev: Evaluator, op: str, other: Any, reflected: bool, span: Span | None) -> Any:
+        """`self op other`, or `other op self` when `reflected`; comparisons too."""
+        raise error("RLX0112", f"`{op}` is not defined for a {self.kind}", span)
+
+    def unary(self, ev: Evaluator, op: str, span: Span | None) -> Any:
+        """`op self`."""
+        raise error("RLX0112", f"`{op}` is not defined for a {self.kind}", span)
+
+
+class Namespace(Value):
+    """A prefix such as `T` or `R.nn`: attributes are looked up in a table."""
+
+    def __init__(self, path: str, lookup: Callable[[str], Any], names: Callable[[], Iterable[str]]) -> None:
+        self.path = path
+        self.lookup = lookup
+        self.names = names
+        self.kind = f"namespace `{path}`"
+
+    def attribute(self, ev: Evaluator, name: str, span: Span | None) -> Any:
+        found = self.lookup(name)
+        if found is None:
+            near = did_you_mean(name, self.names())
+            raise error("RLX0102", f"`{self.path}` has no `{name}`", span, help=f"did you mean `{self.path}.{near}`?" if near else "")
+        return found
+
+
+class Builtin(Value):
+    """A function of the compile-time language, implemented here: `function(ev, args, kwargs, node)`."""
+
+    def __init__(self, name: str, function: Callable[[Evaluator, list[Any], dict[str, Any], tree.Call], Any]) -> None:
+        self.name = name
+        self.function = function
+        self.kind = f"function `{name}`"
+
+    def call(self, ev: Evaluator, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> Any:
+        return self.function(ev, args, kwargs, node)
+
+
+class Closure(Value):
+    """A lambda with the scope it was made in."""
+
+    kind = "lambda"
+
+    def __init__(self, node: tree.Lambda, scope: Scope) -> None:
+        self.node = node
+        self.scope = scope
+
+    def call(self, ev: Evaluator, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> Any:
+        scope = Scope(bind_parameters(ev, self.node.params, args, kwargs, node.span, "the lambda", self.scope), self.scope)
+        return ev.expr(self.node.body, scope)
+
+
+def bind_parameters(
+    ev: Evaluator, params: tuple[tree.Parameter, ...], args: list[Any], kwargs: dict[str, Any], span: Span | None, what: str, scope: Scope
+) -> dict[str, Any]:
+    """Parameter names to values, as Python binds them: `*rest` may stand before further names (`lambda *b, i, j:`, where
+    the last two arguments are `i` and `j`)."""
+    star = next((k for k, p in enumerate(params) if p.kind == "*"), None)
+    names = [p.name for p in params if p.kind == ""]
+    bound: dict[str, Any] = {}
+    if star is None:
+        if len(args) > len(names):
+            raise error("RLX0113", f"{what} takes {len(names)} arguments, {len(args)} were given", span)
+        bound.update(zip((p.name for p in params), args))
+    else:
+        after = sum(1 for p in params[star + 1 :] if p.kind == "" and p.name not in kwargs)
+        middle = len(args) - star - after
+        if middle < 0:
+            raise error("RLX0113", f"{what} takes at least {star + after} arguments, {len(args)} were given", span)
+        bound.update(zip((p.name for p in params[:star]), args[:star]))
+        bound[params[star].name] = tuple(args[star : star + middle])
+        bound.update(zip((p.name for p in params[star + 1 :] if p.kind == "" and p.name not in kwargs), args[star + middle :]))
+    for name, value in kwargs.items():
+        if name not in names:
+            near = did_you_mean(name, names)
+            raise error("RLX0114", f"{what} has no parameter `{name}`", span, help=f"did you mean `{near}`?" if near else "")
+        if name in bound:
+            raise error("RLX0113", f"{what} got `{name}` twice", span)
+        bound[name] = value
+    for param in params:
+        if param.name not in bound and param.kind == "":
+            if param.default is None:
+                raise error("RLX0113", f"{what} lacks its argument `{param.name}`", span)
+            bound[param.name] = ev.expr(param.default, scope)
+    return bound
+
+
+class Evaluator:
+    """Evaluates expressions. `fold`: fold constants while building scalar expressions."""
+
+    def __init__(self, *, fold: bool = False) -> None:
+        self.fold = fold
+        self.steps = 0
+
+    # --- entry --------------------------------------------------------------------------------------------------------
+    def expr(self, node: tree.Expr, scope: Scope) -> Any:
+        """The value of an expression."""
+        self.steps += 1
+        if self.steps > MAX_STEPS:
+            raise error("RLX0120", f"compile-time evaluation takes more than {MAX_STEPS:,} steps", node.span)
+        return _EVALUATE[node.__class__](self, node, scope)
+
+    def unknown_name(self, node: tree.Name, scope: Scope) -> Any:
+        """The value of a name that no scope has; elaborators may define one."""
+        near = did_you_mean(node.id, scope.all_names() | set(BUILTINS))
+        raise error("RLX0101", f"undefined name `{node.id}`", node.span, label="not defined here", help=f"did you mean `{near}`?" if near else "")
+
+    # --- operations ---------------------------------------------------------------------------------------------------
+    def binary(self, op: str, a: Any, b: Any, span: Span | None) -> Any:
+        """`a op b` for arithmetic, bit and comparison operators."""
+        if isinstance(a, Value):
+            return a.binary(self, op, b, False, span)
+        if isinstance(b, Value):
+            return b.binary(self, op, a, True, span)
+        if isinstance(a, PrimExpr) or isinstance(b, PrimExpr):
+            return self.prim_binary(op, a, b, span)
+        return _plain_binary(op, a, b, span)
+
+    def prim_binary(self, op: str, a: Any, b: Any, span: Span | None) -> PrimExpr:
+        """`a op b` where at least one side is a scalar expression."""
+        for side in (a, b):
+            if not isinstance(side, (PrimExpr, int, float)):
+                raise error("RLX0112", f"`{op}` needs numbers, not {describe(side)}", span)
+        left, right = prim.match(a, b)
+        if op in _INTRINSIC_OPS:
+            made: PrimExpr = prim.Call(left.dtype, _INTRINSIC_OPS[op], (left, right), span=span)
+            return made
+        kind = _PRIM_OPS.get(op)
+        if kind is None:
+            raise error("RLX0112", f"`{op}` is not defined for scalars", span)
+        if kind is prim.Div and not left.dtype.is_float:
+            raise error("RLX0306", "`/` of integers: write `//` (floor) or `T.truncdiv`", span)
+        return prim.fold(kind, left, right) if self.fold else kind(left, right, span=span)
+
+    def unary(self, op: str, a: Any, span: Span | None) -> Any:
+        """`op a`."""
+        if isinstance(a, Value):
+            return a.unary(self, op, span)
+        if isinstance(a, PrimExpr):
+            if op == "not":
+                return prim.Not(a, span=span)
+            if op == "-":
+                return prim.fold(prim.Sub, prim.const(0, a.dtype), a) if self.fold else negate(a, span)
+            if op == "~":
+                return prim.Call(a.dtype, "bitwise_not", (a,), span=span)
+            return a
+        if op == "not":
+            return not self.truth(a, span)
+        if isinstance(a, (int, float)):
+            if op == "~" and not isinstance(a, float):
+                return ~a
+            if op in "+-":
+                return -a if op == "-" else +a
+        raise error("RLX0112", f"`{op}` is not defined for {describe(a)}", span)
+
+    def truth(self, value: Any, span: Span | None) -> bool:
+        """Whether a compile-time value counts as true; a scalar known only at run time is an error."""
+        if isinstance(value, PrimExpr):
+            if isinstance(value, prim.IntImm):
+                return value.value != 0
+            raise error("RLX0121", "the condition is not known while compiling", span, help="use `T.if_then_else` or `T.Select` for a choice at run time")
+        if isinstance(value, Value):
+            raise error("RLX0121", f"a {value.kind} is not a condition", span)
+        return bool(value)
+
+    def attribute(self, value: Any, name: str, span: Span | None) -> Any:
+        """`value.name`."""
+        if isinstance(value, Value):
+            return value.attribute(self, name, span)
+        method = METHODS.get((type(value), name))
+        if method is not None:
+            return method(value)
+        if isinstance(value, tir.Buffer) and name in _BUFFER_FIELDS:
+            return _BUFFER_FIELDS[name](value)
+        if isinstance(value, PrimExpr) and name == "dtype":
+            return value.dtype
+        if isinstance(value, PrimExpr) and name == "astype":
+            return Builtin("astype", lambda ev, args, kwargs, node: prim.Cast(as_dtype(args[0], node.span), value, span=node.span))
+        raise error("RLX0102", f"{describe(value)} has no attribute `{name}`", span)
+
+    def item(self, value: Any, index: Any, span: Span | None) -> Any:
+        """`value[index]`; a buffer gives a load, or a region when the index holds a slice."""
+        if isinstance(value, Value):
+            return value.item(self, index, span)
+        if isinstance(value, tir.Buffer):
+            return self.buffer_item(value, index if isinstance(index, tuple) else (index,), span)
+        if isinstance(value, (tuple, list, str, range)):
+            if isinstance(index, slice):
+                return value[index]
+            at = index.value if isinstance(index, prim.IntImm) else index
+            if not isinstance(at, int):
+                raise error("RLX0122", f"an index here must be an integer known while compiling, not {describe(index)}", span)
+            if not -len(value) <= at < len(value):
+                raise error("RLX0123", f"index {at} is out of range for length {len(value)}", span)
+            return value[at]
+        if isinstance(value, dict):
+            if index not in value:
+                raise error("RLX0123", f"the dict has no key {index!r}", span)
+            return value[index]
+        raise error("RLX0110", f"{describe(value)} cannot be indexed", span)
+
+    def buffer_item(self, buffer: tir.Buffer, index: tuple[Any, ...], span: Span | None) -> Any:
+        """A load of one element (or vector); elaborators add slices."""
+        if len(index) != buffer.ndim:
+            raise error("RLX0301", f"`{buffer.name}` has {buffer.ndim} dimensions, {len(index)} indices were given", span)
+        return prim.BufferLoad(buffer, tuple(prim.as_prim(i) for i in index), span=span)
+
+    def call(self, function: Any, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> Any:
+        """`function(*args, **kwargs)`."""
+        if isinstance(function, Value):
+            return function.call(self, args, kwargs, node)
+        raise error("RLX0111", f"{describe(function)} cannot be called", node.func.span)
+
+    def iterate(self, value: Any, span: Span | None) -> list[Any]:
+        """The elements of a compile-time sequence."""
+        if isinstance(value, (tuple, list, range, dict, str)):
+            if len(value) > MAX_SIZE:
+                raise error("RLX0120", f"a sequence of more than {MAX_SIZE:,} elements", span)
+            return list(value)
+        raise error("RLX0124", f"{describe(value)} is not a sequence known while compiling", span)
+
+
+def negate(a: PrimExpr, span: Span | None) -> PrimExpr:
+    """`-a` as it is written: a constant changes sign, anything else is 0 - a (for floats: -1 * a, so that -0.0 is right)."""
+    if isinstance(a, prim.IntImm):
+        return prim.IntImm(a.dtype, prim.wrap(-a.value, a.dtype), span=span)
+    if isinstance(a, prim.FloatImm):
+        return prim.FloatImm(a.dtype, -a.value, span=span)
+    if a.dtype.is_float:
+        return prim.Mul(a, prim.const(-1, a.dtype), span=span)
+    return prim.Sub(prim.const(0, a.dtype), a, span=span)
+
+
+def as_dtype(value: Any, span: Span | None) -> DType:
+    """A dtype from a dtype or its name."""
+    from relaxlang.base.dtype import dtype
+
+    if isinstance(value, DType):
+        return value
+    if isinstance(value, str):
+        try:
+            return dtype(value)
+        except ValueError:
+            near = did_you_mean(value, _DTYPE_NAMES)
+            raise error("RLX0205", f"`{value}` is not a dtype", span, help=f"did you mean `{near}`?" if near else "") from None
+    raise error("RLX0205", f"a dtype is expected, not {describe(value)}", span)
+
+
+_DTYPE_NAMES = ("float16 float32 float64 bfloat16 int8 int16 int32 int64 uint8 uint16 uint32 uint64 bool handle").split()
+
+
+def describe(value: Any) -> str:
+    """A few words for a value in a message."""
+    if isinstance(value, Value):
+        return f"a {value.kind}"
+    if isinstance(value, PrimExpr):
+        return f"the {value.dtype} expression `{value}`"
+    if isinstance(value, tir.Buffer):
+        return f"the buffer `{value.name}`"
+    if isinstance(value, DType):
+        return f"the dtype `{value}`"
+    if isinstance(value, str):
+        return f"the string {value!r}"
+    if value is None or isinstance(value, (bool, int, float)):
+        return f"`{value}`"
+    return f"a {type(value).__name__}"
+
+
+# --- tables of operations ---------------------------------------------------------------------------------------------
+_PRIM_OPS: dict[str, Any] = {
+    "+": prim.Add, "-": prim.Sub, "*": prim.Mul, "/": prim.Div, "//": prim.FloorDiv, "%": prim.FloorMod,
+    "==": prim.EQ, "!=": prim.NE, "<": prim.LT, "<=": prim.LE, ">": prim.GT, ">=": prim.GE, "and": prim.And, "or": prim.Or,
+}  # fmt: skip
+_INTRINSIC_OPS = {"&": "bitwise_and", "|": "bitwise_or", "^": "bitwise_xor", "<<": "shift_left", ">>": "shift_right", "**": "pow"}
+_BUFFER_FIELDS: dict[str, Callable[[tir.Buffer], Any]] = {
+    "shape": lambda b: b.shape, "dtype": lambda b: b.dtype, "data": lambda b: b.data, "strides": lambda b: b.strides,
+    "elem_offset": lambda b: prim.const(0, "int32") if b.elem_offset is None else b.elem_offset, "name": lambda b: b.name,
+    "ndim": lambda b: b.ndim,
+}  # fmt: skip
+METHODS: dict[tuple[type, str], Callable[[Any], Any]] = {
+    (dict, "items"): lambda d: Builtin("items", lambda ev, args, kwargs, node: list(d.items())),
+    (dict, "keys"): lambda d: Builtin("keys", lambda ev, args, kwargs, node: list(d)),
+    (dict, "values"): lambda d: Builtin("values", lambda ev, args, kwargs, node: list(d.values())),
+    (dict, "get"): lambda d: Builtin("get", lambda ev, args, kwargs, node: d.get(*args)),
+    (DType, "bits"): lambda d: d.bits,
+    (DType, "lanes"): lambda d: d.lanes,
+}
+_PLAIN: dict[str, Callable[[Any, Any], Any]] = {
+    "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b, "/": lambda a, b: a / b,
+    "//": lambda a, b: a // b, "%": lambda a, b: a % b, "**": lambda a, b: a**b, "&": lambda a, b: a & b,
+    "|": lambda a, b: a | b, "^": lambda a, b: a ^ b, "<<": lambda a, b: a << b, ">>": lambda a, b: a >> b,
+    "==": lambda a, b: a == b, "!=": lambda a, b: a != b, "<": lambda a, b: a < b, "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b, ">=": lambda a, b: a >= b, "is": lambda a, b: a is b or (a == b and type(a) is type(b)),
+    "is not": lambda a, b: not (a is b or (a == b and type(a) is type(b))), "in": lambda a, b: a in b,
+    "not in": lambda a, b: a not in b,
+}  # fmt: skip
+
+
+def _plain_binary(op: str, a: Any, b: Any, span: Span | None) -> Any:
+    _check_growth(op, a, b, span)
+    try:
+        return _PLAIN[op](a, b)
+    except ZeroDivisionError:
+        raise error("RLX0125", "division by zero while compiling", span) from None
+    except (TypeError, KeyError, ValueError, OverflowError):
+        raise error("RLX0112", f"`{op}` is not defined for {describe(a)} and {describe(b)}", span) from None
+
+
+def _check_growth(op: str, a: Any, b: Any, span: Span | None) -> None:
+    """Refuse results too large to be meant: huge powers, shifts and repetitions."""
+    if op == "**" and isinstance(a, int) and isinstance(b, int) and b > 0 and a.bit_length() * b > 10_000:
+        raise error("RLX0120", "the power is too large", span)
+    if op == "<<" and isinstance(a, int) and isinstance(b, int) and b > 10_000:
+        raise error("RLX0120", "the shift is too large", span)
+    for seq, times in ((a, b), (b, a)):
+        if op == "*" and isinstance(seq, (str, tuple, list)) and isinstance(times, int) and len(seq) * times > MAX_SIZE:
+            raise error("RLX0120", f"a sequence of more than {MAX_SIZE:,} elements", span)
+    if op == "+" and isinstance(a, (str, tuple, list)) and isinstance(b, (str, tuple, list)) and len(a) + len(b) > MAX_SIZE:
+        raise error("RLX0120", f"a sequence of more than {MAX_SIZE:,} elements", span)
+
+
+# --- evaluation of each node ------------------------------------------------------------------------------------------
+def _name(ev: Evaluator, node: tree.Name, scope: Scope) -> Any:
+    found = scope.find(node.id)
+    if found is not None:
+        return found.names[node.id]
+    builtin = BUILTINS.get(node.id)
+    return builtin if builtin is not None else ev.unknown_name(node, scope)
+
+
+def _binop(ev: Evaluator, node: tree.BinOp, scope: Scope) -> Any:
+    # A chain a + b + c … leans left and may have thousands of terms: walk down without recursion.
+    chain: list[tree.BinOp] = []
+    left: tree.Expr = node
+    while isinstance(left, tree.BinOp):
+        chain.append(left)
+        left = left.left
+    value = ev.expr(left, scope)
+    for link in reversed(chain):
+        ev.steps += 1
+        value = ev.binary(link.op, value, ev.expr(link.right, scope), link.span)
+    return value
+
+
+def _boolop(ev: Evaluator, node: tree.BoolOp, scope: Scope) -> Any:
+    result = ev.expr(node.values[0], scope)
+    for operand in node.values[1:]:
+        if isinstance(result, PrimExpr) and not (ev.fold and isinstance(result, prim.IntImm)):
+            result = ev.binary(node.op, result, ev.expr(operand, scope), node.span)
+            continue
+        if ev.truth(result, node.span) == (node.op == "or"):
+            return result
+        result = ev.expr(operand, scope)
+    return result
+
+
+def _compare(ev: Evaluator, node: tree.Compare, scope: Scope) -> Any:
+    left, result = ev.expr(node.left, scope), None
+    for op, comparator in zip(node.ops, node.comparators):
+        right = ev.expr(comparator, scope)
+        if op in ("is", "is not", "in", "not in"):
+            this: Any = _plain_binary(op, left, right, node.span)
+        else:
+            this = ev.binary(op, left, right, node.span)
+        if result is None:
+            result = this
+        elif isinstance(result, PrimExpr) or isinstance(this, PrimExpr):
+            result = ev.prim_binary("and", result, this, node.span)
+        else:
+            result = result and this
+        left = right
+    return result
+
+
+def _ifexp(ev: Evaluator, node: tree.IfExp, scope: Scope) -> Any:
+    return ev.expr(node.body if ev.truth(ev.expr(node.test, scope), node.test.span) else node.orelse, scope)
+
+
+def _elements(ev: Evaluator, nodes: tuple[tree.Expr, ...], scope: Scope) -> list[Any]:
+    values: list[Any] = []
+    for node in nodes:
+        if isinstance(node, tree.Starred):
+            values.extend(ev.iterate(ev.expr(node.value, scope), node.span))
+        else:
+            values.append(ev.expr(node, scope))
+    return values
+
+
+def _call(ev: Evaluator, node: tree.Call, scope: Scope) -> Any:
+    function = ev.expr(node.func, scope)
+    args = _elements(ev, node.args, scope)
+    kwargs: dict[str, Any] = {}
+    for keyword in node.keywords:
+        value = ev.expr(keyword.value, scope)
+        if keyword.name is not None:
+            kwargs[keyword.name] = value
+        elif isinstance(value, dict) and all(isinstance(k, str) for k in value):
+            kwargs.update(value)
+        else:
+            raise error("RLX0113", "`**` needs a dict with string keys", keyword.span)
+    return ev.call(function, args, kwargs, node)
+
+
+def _index(ev: Evaluator, node: tree.Expr, scope: Scope) -> Any:
+    if isinstance(node, tree.Slice):
+        parts = [None if part is None else ev.expr(part, scope) for part in (node.lower, node.upper, node.step)]
+        return slice(*parts)
+    if isinstance(node, tree.TupleExpr):
+        values: list[Any] = []
+        for element in node.elements:
+            if isinstance(element, tree.Starred):
+                values.extend(ev.iterate(ev.expr(element.value, scope), element.span))
+            else:
+                values.append(_index(ev, element, scope))
+        return tuple(values)
+    return ev.expr(node, scope)
+
+
+def _comprehension(ev: Evaluator, node: tree.ComprehensionExpr, scope: Scope) -> Any:
+    results: list[Any] = []
+
+    def run(depth: int, inner: Scope) -> None:
+        if depth == len(node.generators):
+            element = ev.expr(node.element, inner)
+            results.append(element if node.key is None else (ev.expr(node.key, inner), element))
+            return
+        generator = node.generators[depth]
+        for value in ev.iterate(ev.expr(generator.iterable, inner), generator.iterable.span):
+            nested = Scope({}, inner)
+            assign(ev, generator.target, value, nested)
+            if all(ev.truth(ev.expr(c, nested), c.span) for c in generator.conditions):
+                run(depth + 1, nested)
+
+    run(0, scope)
+    return dict(results) if node.kind == "dict" else results
+
+
+def assign(ev: Evaluator, target: tree.Expr, value: Any, scope: Scope) -> None:
+    """Bind the names of `target` (a name, or a tuple or list of targets, one of them starred) in `scope`."""
+    if isinstance(target, tree.Name):
+        scope.names[target.id] = value
+        return
+    if not isinstance(target, (tree.TupleExpr, tree.ListExpr)):
+        raise error("RLX0126", "only names and tuples of names can be bound here", target.span)
+    values, wanted = ev.iterate(value, target.span), target.elements
+    star = next((k for k, t in enumerate(wanted) if isinstance(t, tree.Starred)), None)
+    if (star is None and len(values) != len(wanted)) or len(values) < len(wanted) - 1:
+        raise error("RLX0127", f"{len(wanted)} names for {len(values)} values", target.span)
+    for k, part in enumerate(wanted):
+        if star is None or k < star:
+            assign(ev, part, values[k], scope)
+        elif isinstance(part, tree.Starred):
+            assign(ev, part.value, values[k : k + len(values) - len(wanted) + 1], scope)
+        else:
+            assign(ev, part, values[k - len(wanted)], scope)
+
+
+def _starred(ev: Evaluator, node: tree.Starred, scope: Scope) -> Any:
+    raise error("RLX0115", "`*` stands only in calls, tuples, lists and subscripts", node.span)
+
+
+def _slice(ev: Evaluator, node: tree.Slice, scope: Scope) -> Any:
+    raise error("RLX0115", "a slice stands only in subscripts", node.span)
+
+
+def _dict(ev: Evaluator, node: tree.DictExpr, scope: Scope) -> Any:
+    made: dict[Any, Any] = {}
+    for key, value in zip(node.keys, node.values):
+        if key is None:
+            made.update(ev.expr(value, scope))
+        else:
+            made[ev.expr(key, scope)] = ev.expr(value, scope)
+    return made
+
+
+_EVALUATE: dict[type, Callable[[Evaluator, Any, Scope], Any]] = {
+    tree.Name: _name,
+    tree.Constant: lambda ev, node, scope: node.value,
+    tree.Attribute: lambda ev, node, scope: ev.attribute(ev.expr(node.value, scope), node.attr, node.span),
+    tree.Call: _call,
+    tree.Subscript: lambda ev, node, scope: ev.item(ev.expr(node.value, scope), _index(ev, node.index, scope), node.span),
+    tree.Slice: _slice,
+    tree.TupleExpr: lambda ev, node, scope: tuple(_elements(ev, node.elements, scope)),
+    tree.ListExpr: lambda ev, node, scope: _elements(ev, node.elements, scope),
+    tree.DictExpr: _dict,
+    tree.BinOp: _binop,
+    tree.UnaryOp: lambda ev, node, scope: ev.unary(node.op, ev.expr(node.operand, scope), node.span),
+    tree.BoolOp: _boolop,
+    tree.Compare: _compare,
+    tree.IfExp: _ifexp,
+    tree.Lambda: lambda ev, node, scope: Closure(node, scope),
+    tree.ComprehensionExpr: _comprehension,
+    tree.Starred: _starred,
+}
+
+
+# --- builtin functions ------------------------------------------------------------------------------------------------
+def _python(name: str, function: Callable[..., Any]) -> Builtin:
+    """A Python function over plain values."""
+
+    def run(ev: Evaluator, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> Any:
+        plain = [a.value if isinstance(a, prim.IntImm) else a for a in args]
+        try:
+            result = function(*plain, **kwargs)
+        except DiagnosticError:
+            raise
+        except (TypeError, ValueError, OverflowError) as fault:
+            raise error("RLX0116", f"`{name}`: {fault}", node.span) from None
+        if isinstance(result, (range, list, tuple)) and len(result) > MAX_SIZE:
+            raise error("RLX0120", f"a sequence of more than {MAX_SIZE:,} elements", node.span)
+        ev.steps += len(result) if isinstance(result, (list, tuple)) else 0
+        return result
+
+    return Builtin(name, run)
+
+
+def _extreme(name: str, kind: type[prim.Min] | type[prim.Max], plain: Callable[[Any], Any]) -> Builtin:
+    def run(ev: Evaluator, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> Any:
+        values = ev.iterate(args[0], node.span) if len(args) == 1 else args
+        if not values:
+            raise error("RLX0116", f"`{name}` of an empty sequence", node.span)
+        if not any(isinstance(v, PrimExpr) for v in values):
+            return plain(values)
+        result = values[0]
+        for value in values[1:]:
+            result = prim.fold(kind, *prim.match(result, value))
+        return result
+
+    return Builtin(name, run)
+
+
+def _sum(ev: Evaluator, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> Any:
+    result = args[1] if len(args) > 1 else 0
+    for value in ev.iterate(args[0], node.span):
+        result = ev.binary("+", result, value, node.span)
+    return result
+
+
+def _map_over(name: str, test: Callable[[Iterable[Any]], bool]) -> Builtin:
+    return Builtin(name, lambda ev, args, kwargs, node: test(ev.truth(v, node.span) for v in ev.iterate(args[0], node.span)))
+
+
+BUILTINS: dict[str, Builtin] = {
+    "len": _python("len", len),
+    "range": _python("range", range),
+    "zip": _python("zip", lambda *seqs: list(zip(*seqs))),
+    "enumerate": _python("enumerate", lambda seq, start=0: list(enumerate(seq, start))),
+    "sorted": _python("sorted", sorted),
+    "reversed": _python("reversed", lambda seq: list(reversed(seq))),
+    "abs": _python("abs", abs),
+    "tuple": _python("tuple", tuple),
+    "list": _python("list", list),
+    "int": _python("int", int),
+    "float": _python("float", float),
+    "bool": _python("bool", bool),
+    "str": _python("str", str),
+    "dict": _python("dict", dict),
+    "set": _python("set", lambda seq=(): list(dict.fromkeys(seq))),
+    "isinstance": _python("isinstance", lambda value, kind: describe_kind(value) == getattr(kind, "name", None)),
+    "min": _extreme("min", prim.Min, min),
+    "max": _extreme("max", prim.Max, max),
+    "sum": Builtin("sum", _sum),
+    "any": _map_over("any", any),
+    "all": _map_over("all", all),
+}
+
+
+def describe_kind(value: Any) -> str:
+    """The name of the builtin type of a plain value, for `isinstance`."""
+    return type(value).__name__
