@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any, ClassVar, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, dataclass_transform
 
 from relaxlang.base.config import config
 from relaxlang.base.source import Span
@@ -25,14 +25,27 @@ _T = TypeVar("_T")
 _FREEZE = config.check
 
 
+def _keyword_only(*, default: Any, kw_only: bool = True) -> Any:
+    """Tells type checkers that a field is passed by keyword only."""
+    return default
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(_keyword_only,))
+def _root(cls: type[_T]) -> type[_T]:
+    """Tells type checkers that every node class has the fields of `Node`."""
+    return cls
+
+
+@_root
 class Node:
     """The base of all records made by `@node`."""
 
     __slots__ = ("span",)
+    if TYPE_CHECKING:
+        span: Span | None = _keyword_only(default=None, kw_only=True)
     FIELDS: ClassVar[tuple[str, ...]] = ()
     HASHED: ClassVar[bool] = False
     DERIVED: ClassVar[dict[str, str]] = {}
-    span: Span | None
 
     def replace(self: _T, **changes: Any) -> _T:
         """A copy with some fields changed; the node itself when every given value is the one it has."""
