@@ -1,1 +1,35 @@
-"""(chapter)"""
+"""Passes: modules in, modules out.
+
+`base` says what a pass is; `pipelines` names sequences of them and reads pipelines as text. The passes themselves, one
+a file: `relax/` on the graph level, `tir/` on TensorIR, `lower/` from Relax to what the virtual machine runs. `PASSES`
+lists them all; `relaxlang.transform.FuseOps` finds a class through it.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+# Pipeline name -> where its class is. One row a file; a test compares the table with the folders.
+PASSES: dict[str, str] = {
+    "attach-global-symbol": "lower.attach_global_symbol:AttachGlobalSymbol",
+    "call-tir-rewrite": "lower.call_tir_rewrite:CallTIRRewrite",
+    "legalize-ops": "relax.legalize_ops:LegalizeOps",
+    "normalize": "relax.normalize:Normalize",
+    "to-non-dataflow": "lower.to_non_dataflow:ToNonDataflow",
+    "vm-memory-lower": "lower.vm_memory_lower:VMMemoryLower",
+    "vm-shape-lower": "lower.vm_shape_lower:VMShapeLower",
+}
+
+# Names that other releases of TVM use.
+ALIASES: dict[str, str] = {
+    "call-dps-rewrite": "call-tir-rewrite",
+    "lower-runtime-builtin": "vm-memory-lower",
+    "vm-builtin-lower": "vm-memory-lower",
+}
+
+
+def load_pass(name: str) -> Any:
+    """The class of a pass by its pipeline name; KeyError when there is none."""
+    module, cls = PASSES[ALIASES.get(name, name)].split(":")
+    return getattr(import_module(f"relaxlang.passes.{module}"), cls)
