@@ -328,7 +328,15 @@ class Import(Stmt):
 
 
 @node
+class Comment(Node):
+    """A comment, from its `#` to the end of the line. It belongs to no node; its span says where it stands."""
+
+    text: str
+
+
+@node
 class Module(Node):
     """A whole file."""
 
     body: tuple[Stmt, ...]
+    comments: tuple[Comment, ...] = ()
