@@ -1,0 +1,157 @@
+"""Runtime modules: what `build` returns and `load_module` reads."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from relaxlang.base.diagnostics import fail
+from relaxlang.runtime.device import Device
+from relaxlang.runtime.errors import unknown_function
+from relaxlang.runtime.executable import Executable
+from relaxlang.runtime.kernel import Kernel
+from relaxlang.runtime.registry import PackedFunc
+
+if TYPE_CHECKING:
+    from relaxlang.runtime.vm import VirtualMachine
+
+Linker = Callable[[Executable], Mapping[str, Kernel]]
+Exporter = Callable[["RuntimeModule", str], None]
+
+_linkers: list[Linker] = []
+_exporters: dict[str, Exporter] = {}
+
+
+def set_linker(linker: Linker) -> None:
+    """Install what makes kernels of an executable's object code (code generation does, when it is imported). It checks
+    that the code is for this machine."""
+    _linkers[:] = [linker]
+
+
+def set_exporter(suffix: str, exporter: Exporter) -> None:
+    """Install what `export_library` does for files with a suffix such as `.so`: called with the module and the path."""
+    _exporters[suffix] = exporter
+
+
+def link(executable: Executable) -> Mapping[str, Kernel]:
+    """The kernels of an executable, linked from its object code; none when it has none.
+
+    Raises RLX6020 when there is code but nothing that can link it.
+    """
+    if not executable.objects:
+        return {}
+    if not _linkers:
+        fail(
+            "RLX6020",
+            "the executable holds object code, and no linker is installed",
+            help="`import relaxlang.codegen` installs one",
+        )
+    return _linkers[0](executable)
+
+
+class RuntimeModule:
+    """A built program: the executable and its kernels.
+
+    `rt_mod["name"]` is a kernel (called with all its buffers, outputs included), a Relax function, or one of
+    `"create_executor"` and its alias `"default"`: functions from a device to a fresh `VirtualMachine`. A module of
+    PrimFuncs alone has no executor. Machines made from one module share nothing that changes. `ir_module` is for the
+    compiler to keep what the program was built from.
+    """
+
+    def __init__(
+        self, executable: Executable, kernels: Mapping[str, Kernel] | None = None, ir_module: Any = None
+    ) -> None:
+        self.executable = executable
+        self.kernels: Mapping[str, Kernel] = link(executable) if kernels is None else kernels
+        self.ir_module = ir_module
+
+    def __getitem__(self, name: str) -> PackedFunc:
+        """A function by name; RLX6008 (also a KeyError) when there is none."""
+        if name in self.kernels:
+            return self.kernels[name]
+        if name in self._relax_names():
+            return self.create_executor()[name]
+        if name in ("create_executor", "default") and self._relax_names():
+            return self.create_executor
+        unknown_function(name, "the module has no function", self.function_names)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.function_names
+
+    @property
+    def function_names(self) -> list[str]:
+        """What `rt_mod[name]` knows."""
+        relax = self._relax_names()
+        return [*relax, *(k for k in self.kernels if k not in relax), *(["create_executor", "default"] if relax else [])]
+
+    def create_executor(self, device: Device | None = None) -> VirtualMachine:
+        """A fresh machine for the module's Relax functions; RLX6008 when it has none."""
+        from relaxlang.runtime.vm import VirtualMachine
+
+        if not self._relax_names():
+            unknown_function("create_executor", "a module without Relax functions has no", ())
+        return VirtualMachine(self, device)
+
+    def stats(self) -> str:
+        """A summary of the executable."""
+        return self.executable.stats()
+
+    def as_text(self) -> str:
+        """The executable as text."""
+        return self.executable.as_text()
+
+    def export_library(self, path: str | os.PathLike[str]) -> None:
+        """Write the module to a file: `.rlxe`, and whatever suffixes code generation adds (`.so`).
+
+        Raises RLX6019 for other suffixes and `RelaxlangError` when the file cannot be written.
+        """
+        shown = os.fspath(path)
+        suffix = os.path.splitext(shown)[1]
+        if suffix == ".rlxe":
+            self.executable.save(shown)
+        elif suffix in _exporters:
+            _exporters[suffix](self, shown)
+        else:
+            known = ", ".join(sorted({".rlxe", *_exporters}))
+            fail("RLX6019", f"cannot export `{shown}`: unknown suffix", help=f"known suffixes are {known}")
+
+    def __repr__(self) -> str:
+        return f"<runtime module of {', '.join(self.function_names)}>"
+
+    def _relax_names(self) -> list[str]:
+        return [f.name for f in self.executable.vm_functions()]
+
+
+def load_module(path: str | os.PathLike[str]) -> RuntimeModule:
+    """The module in a file that `export_library` wrote (`.rlxe`, or a shared library with the executable embedded).
+
+    Loading a shared library, or linking the kernels of an `.rlxe` file, makes its machine code callable: do it only for
+    files you trust. Raises RLX6011, RLX6012, RLX6019 and what the linker raises.
+    """
+    shown = os.fspath(path)
+    if os.path.splitext(shown)[1] in (".so", ".dylib", ".dll"):
+        return _load_library(shown)
+    return RuntimeModule(Executable.load(shown))
+
+
+def _load_library(path: str) -> RuntimeModule:
+    """Symbols: `relaxlang_executable` (bytes), `relaxlang_executable_size` (uint64), and one function per kernel."""
+    try:
+        library = ctypes.CDLL(os.path.abspath(path))
+    except OSError as error:
+        fail("RLX6019", f"cannot load `{path}`: {error}")
+    try:
+        size = ctypes.c_uint64.in_dll(library, "relaxlang_executable_size").value
+        blob = bytes((ctypes.c_char * size).in_dll(library, "relaxlang_executable"))
+    except ValueError:
+        fail("RLX6019", f"`{path}` holds no relaxlang executable", help="write it by `export_library`")
+    executable = Executable.from_bytes(blob, path)
+    kernels: dict[str, Kernel] = {}
+    for signature in executable.kernel_signatures():
+        where = ctypes.cast(getattr(library, signature.name, None), ctypes.c_void_p).value
+        if where is None:
+            fail("RLX6019", f"`{path}` lacks the kernel `{signature.name}`")
+        kernels[signature.name] = Kernel(signature, where, library)
+    return RuntimeModule(executable, kernels)

@@ -1,0 +1,58 @@
+"""Packed functions: Python callables that programs reach by name (`R.call_packed("name", …)`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, overload
+
+from relaxlang.base.diagnostics import fail
+from relaxlang.runtime.errors import unknown_function
+
+PackedFunc = Callable[..., Any]
+_F = TypeVar("_F", bound=PackedFunc)
+
+_FUNCTIONS: dict[str, PackedFunc] = {}
+
+
+@overload
+def register_func(name: str, f: None = None, override: bool = False) -> Callable[[_F], _F]: ...
+@overload
+def register_func(name: str, f: _F, override: bool = False) -> _F: ...
+def register_func(name: str, f: Any = None, override: bool = False) -> Any:
+    """Make a Python callable known to programs as `name`; without `f` a decorator.
+
+    It receives NDArray, ShapeTuple, int, float, bool, str, tuple, None and callables, and returns the like (numpy arrays
+    and DLPack objects are taken too). Raises RLX6017 when the name is taken and `override` is not set.
+    """
+    if f is None:
+        return lambda function: register_func(name, function, override)
+    if not isinstance(name, str) or not name:
+        fail("RLX6017", f"a packed function needs a name, not `{name!r}`", help='write `@register_func("my.name")`')
+    if not callable(f):
+        fail("RLX6017", f"`{name}` must be a callable, not `{type(f).__name__}`")
+    if name in _FUNCTIONS and not override:
+        fail("RLX6017", f"a packed function `{name}` exists already", help="pass `override=True` to replace it")
+    _FUNCTIONS[name] = f
+    return f
+
+
+def find_func(name: str) -> PackedFunc | None:
+    """The packed function of that name, or None."""
+    return _FUNCTIONS.get(name)
+
+
+@overload
+def get_global_func(name: str) -> PackedFunc: ...
+@overload
+def get_global_func(name: str, allow_missing: bool) -> PackedFunc | None: ...
+def get_global_func(name: str, allow_missing: bool = False) -> PackedFunc | None:
+    """The packed function of that name. When there is none: None with `allow_missing`, else RLX6008."""
+    found = _FUNCTIONS.get(name)
+    if found is None and not allow_missing:
+        unknown_function(name, "there is no packed function", _FUNCTIONS)
+    return found
+
+
+def list_global_func_names() -> list[str]:
+    """The names of all packed functions, sorted."""
+    return sorted(_FUNCTIONS)
