@@ -41,7 +41,7 @@ def check_errors(path: Path, bless: bool) -> None:
     text = _read(path)
     expected = expected_diagnostics(text)
     if not expected:
-        raise Mismatch("the file announces no diagnostic: write `# error[RLX0000]: words` on the offending line")
+        raise Mismatch("the file announces no diagnostic: write `# error[CODE]: words` on the offending line")
     reported: tuple[Diagnostic, ...] = ()
     try:
         relaxlang.parse(text, filename=path.name)

@@ -6,6 +6,8 @@ import sys
 import textwrap
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from relaxlang.base.diagnostics import Diagnostic, DiagnosticError, Fix, Label
 from relaxlang.base.excerpt import WINDOW
@@ -206,3 +208,23 @@ def test_a_process_that_dies_of_it_shows_the_text() -> None:
     script += "fail('RLX0203', 'they differ', Span(Source('a.rlx', 'x'), 0, 1))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.returncode == 1 and "error[RLX0203]: they differ\n  --> a.rlx:1:1" in done.stderr
+
+
+TEXTS = st.text(st.sampled_from("ab \t\n\r日é\u0301\x1b\ud800\U0001f600"), max_size=40)
+OFFSETS = st.integers(-2, 45)
+
+
+@given(TEXTS, st.lists(st.tuples(OFFSETS, OFFSETS, TEXTS), min_size=1, max_size=4), st.booleans())
+def test_nothing_breaks_a_rendering(text: str, places: list[tuple[int, int, str]], with_fix: bool) -> None:
+    source = Source("t.rlx", text)
+    spans = [Span(source, min(a, b), max(a, b)) for a, b, _ in places]
+    labels = [Label(span, words) for span, (_, _, words) in zip(spans[1:], places[1:])]
+    fixes = [Fix(spans[0], places[0][2], text)] if with_fix else []
+    diagnostic = Diagnostic("RLX0001", text, spans[0], label=places[0][2], labels=labels, notes=[text], fixes=fixes)
+    human = render([diagnostic])
+    assert all(c == "\n" or (c >= " " and not "\x7f" <= c < "\xa0") for c in human)
+    human.encode()
+    assert f"--> t.rlx:{spans[0].line}:" in human and "^" in human
+    assert len(render([diagnostic], style="short").splitlines()) == 1
+    assert json.loads(render([diagnostic], style="json"))["rendered"] == human
+    assert len(render([diagnostic], style="github").splitlines()) == 1
