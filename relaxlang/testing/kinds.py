@@ -73,8 +73,8 @@ def _round_trip(path: Path) -> str:
     script: str = module.script()
     again = relaxlang.parse(script, filename=f"<printed {path.name}>")
     relaxlang.assert_structural_equal(module, again)
-    if again.script() != script:
-        raise Mismatch("the second print differs from the first:\n" + diff(script, again.script()))
+    if (second := again.script()) != script:
+        raise Mismatch("the second print differs from the first:\n" + diff(script, second))
     return script
 
 
