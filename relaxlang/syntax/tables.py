@@ -13,7 +13,7 @@ import json
 from functools import cache
 from typing import Any, NamedTuple
 
-import relaxlang
+from relaxlang import __version__
 from relaxlang.base.resources import cache_read, cache_write, grammar_text
 
 _FORMAT = "1"  # of the cached JSON; raise it whenever `_to_json` changes
@@ -63,7 +63,7 @@ class Tables(NamedTuple):
 def load_tables(files: tuple[str, ...], starts: tuple[str, ...]) -> Tables:
     """The tables of the grammar in `files` (names under `grammar/`, read as one text) for the given start rules."""
     grammar = "\n".join(grammar_text(name) for name in files)
-    key = "\0".join((_FORMAT, relaxlang.__version__, grammar, *starts))
+    key = "\0".join((_FORMAT, __version__, grammar, *starts))
     name = f"{files[0]}-{hashlib.sha256(key.encode()).hexdigest()[:16]}.json"
     cached = cache_read(name)
     if cached is not None:
