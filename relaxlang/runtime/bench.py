@@ -47,7 +47,8 @@ class BenchmarkResult:
 
 
 def measure(function: Callable[..., Any], args: tuple[Any, ...], number: int = 10, repeat: int = 1) -> BenchmarkResult:
-    """Call `function(*args)` once to warm up, then `repeat` times `number` times in a row. RLX6018 when one is below 1."""
+    """Call `function(*args)` once to warm up, then `repeat` times `number` times in a row. RLX6018 when one is below
+    1."""
     if number < 1 or repeat < 1:
         fail("RLX6018", f"`number` and `repeat` must be at least 1, got {number} and {repeat}")
     function(*args)

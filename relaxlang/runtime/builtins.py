@@ -1,7 +1,7 @@
 """The builtins that lowered programs call: shapes, argument checks, memory, tuples and closures.
 
-Names, argument orders and codes are those of TVM's virtual machine. A *shape heap* is a run of int64 values that belongs
-to one call of one function: symbolic dimensions are stored in it, and kernels compute further ones there
+Names, argument orders and codes are those of TVM's virtual machine. A *shape heap* is a run of int64 values that
+belongs to one call of one function: symbolic dimensions are stored in it, and kernels compute further ones there
 (`shape_func(heap)`).
 """
 
@@ -18,10 +18,11 @@ import numpy as np
 from relaxlang.base.diagnostics import fail
 from relaxlang.base.dtype import DType
 from relaxlang.runtime import checks
-from relaxlang.runtime.kernel import Kernel, scalar_fits
+from relaxlang.runtime.kernel import Kernel
 from relaxlang.runtime.memory import POOL, Storage, allocate
 from relaxlang.runtime.ndarray import NDArray, ShapeTuple, dtype_name, numpy_dtype, tensor_on, wrap
 from relaxlang.runtime.registry import register_func
+from relaxlang.runtime.signature import scalar_fits
 
 if TYPE_CHECKING:
     from relaxlang.runtime.vm import VirtualMachine
@@ -96,7 +97,8 @@ def match_shape(value: Any, heap: Any, ndim: int, *rest: Any) -> None:
 @builtin("vm.builtin.make_shape")
 def make_shape(heap: Any, ndim: int, *rest: int) -> ShapeTuple:
     """The shape of `ndim` pairs (code, reg)."""
-    return tuple.__new__(ShapeTuple, [heap[r] if c else r for c, r in zip(rest[::2], rest[1::2], strict=True)])
+    dims = [heap[rest[at + 1]] if rest[at] else rest[at + 1] for at in range(0, 2 * ndim, 2)]
+    return tuple.__new__(ShapeTuple, dims)
 
 
 @builtin("vm.builtin.match_prim_value")
@@ -180,7 +182,9 @@ def check_func_info(value: Any, context: Context = "value") -> None:
 
 
 @builtin("vm.builtin.alloc_storage")
-def alloc_storage(vm: VirtualMachine, shape: tuple[int, ...], device: int, element: DType, scope: str = "global") -> Storage:
+def alloc_storage(
+    vm: VirtualMachine, shape: tuple[int, ...], device: int, element: DType, scope: str = "global"
+) -> Storage:
     """Memory for `shape` elements of a dtype on the host (`device` and `scope` have no other choice yet)."""
     return allocate(math.prod(shape) * element.itemsize)
 
@@ -290,13 +294,8 @@ def unique(
 ) -> Any:
     """The different elements of a tensor (or slices along `axis`), always in ascending order, and as asked the int64
     index of each one's first occurrence, the index among them of each element, and how often each occurs."""
-    found = np.unique(
-        tensor.numpy(),
-        return_index=bool(return_index),
-        return_inverse=bool(return_inverse),
-        return_counts=bool(return_counts),
-        axis=axis,
-    )
+    numpy_unique: Any = np.unique  # typed by overloads on literal truth values
+    found = numpy_unique(tensor.numpy(), bool(return_index), bool(return_inverse), bool(return_counts), axis)
     if not isinstance(found, tuple):
         return wrap(np.ascontiguousarray(found))
     # numpy gives the inverse the input's shape; the language wants it flat.

@@ -1,4 +1,5 @@
-"""The errors that argument checks raise: one place for their words, used by the VM's builtins and by direct kernel calls.
+"""The errors that argument checks raise: one place for their words, used by the VM's builtins and by direct kernel
+calls.
 
 A *context* is the text that says what is checked: `err_ctx("parameter `x` of `main`", 'R.Tensor((n, 4), "float32")')`
 gives "parameter `x` of `main`: R.Tensor((n, 4), \\"float32\\")". The names of dimensions in a message come from the

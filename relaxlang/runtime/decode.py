@@ -39,7 +39,8 @@ CALL, IF, GOTO, CALL_VM, INVOKE, RET = range(6)
 
 Step = tuple[int, int, Any, Any]
 """(op, dst, target, get): CALL and CALL_VM put `target(*get(regs))` into dst; INVOKE calls the closure in register
-`target`; IF tests register dst and jumps to step `target` when false; GOTO jumps to `target`; RET gives register dst."""
+`target`; IF tests register dst and jumps to step `target` when false; GOTO jumps to `target`; RET gives register
+dst."""
 
 
 class Linkage:
@@ -203,7 +204,8 @@ def packed(name: str) -> Callable[..., Any]:
 
 
 def normalize(value: Any) -> Any:
-    """A packed function's result in the machine's form: tensors contiguous, numpy scalars as Python's, lists as tuples."""
+    """A packed function's result in the machine's form: tensors contiguous, numpy scalars as Python's, lists as
+    tuples."""
     if value is None or isinstance(value, (bool, int, float, str, ShapeTuple)):
         return value.item() if isinstance(value, np.generic) else value
     if isinstance(value, NDArray) and value.flags.c_contiguous and hasattr(value, "_address"):

@@ -45,20 +45,23 @@ _CapsuleDestructor = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 _exported: dict[int, tuple[Any, ...]] = {}  # by address of the structure: what must live as long as the consumer
 
 
-@_Deleter
-def _release(managed: int) -> None:
+def _forget(managed: int) -> None:
     _exported.pop(managed, None)
 
 
-@_CapsuleDestructor
-def _drop_capsule(capsule: int) -> None:
+def _forget_unused(capsule: int) -> None:
     # Called with the address of an object that is being destroyed: no reference to it may be made.
     if _is_valid_raw(capsule, _NAME):
-        _release(_pointer_raw(capsule, _NAME))
+        _forget(_pointer_raw(capsule, _NAME))
+
+
+_release = _Deleter(_forget)
+_drop_capsule = _CapsuleDestructor(_forget_unused)
 
 
 _api = ctypes.pythonapi
-_new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, _CapsuleDestructor)(("PyCapsule_New", _api))
+_Constructor = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, _CapsuleDestructor)
+_new = _Constructor(("PyCapsule_New", _api))
 _is_valid_raw = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_IsValid", _api))
 _pointer_raw = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_GetPointer", _api))
 _pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", _api))

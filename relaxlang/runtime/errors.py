@@ -24,7 +24,7 @@ class PackedFunctionError(DiagnosticError):
         self.name = name
 
 
-class blame:  # noqa: N801 (used as a function)
+class blame:
     """A context that names packed function `name` in any exception raised within it."""
 
     __slots__ = ("name",)
@@ -35,7 +35,9 @@ class blame:  # noqa: N801 (used as a function)
     def __enter__(self) -> None:
         return None
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if isinstance(error, Exception):  # KeyboardInterrupt and SystemExit are nobody's fault
             raise PackedFunctionError(self.name, error) from error
 

@@ -1,12 +1,12 @@
 """The binary form of executables (`.rlxe`).
 
-    magic "\\x89RLXE\\r\\n\\x1a" · uint32 format version · uint32 0 · uint64 payload size · SHA-256 of the payload · payload
+    magic "\\x89RLXE\\r\\n\\x1a" · uint32 format version · uint32 0 · uint64 payload size · SHA-256 of payload · payload
 
-All numbers are little-endian. The payload is one tagged value (`exec_values`): a tuple of the function table, the code as a
-one-dimensional int64 tensor, the constants and the object code. An instruction is its opcode and operands as 64-bit words
-(Call: dst, function, count, arguments; Ret: register; If: register, offset; Goto: offset); an argument has its kind in the
-highest byte (0 register, 1 immediate, 2 constant, 3 function) and a signed 56-bit value below. Nothing in a file is
-executed by reading it.
+All numbers are little-endian. The payload is one tagged value (`exec_values`): a tuple of the function table, the
+code as a one-dimensional int64 tensor, the constants and the object code. An instruction is its opcode and operands
+as 64-bit words (Call: dst, function, count, arguments; Ret: register; If: register, offset; Goto: offset); an
+argument has its kind in the highest byte (0 register, 1 immediate, 2 constant, 3 function) and a signed 56-bit value
+below. Nothing in a file is executed by reading it.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ from relaxlang.runtime.executable import (
     Ret,
     VMFunction,
 )
-from relaxlang.runtime.kernel import DIM_OPS, MAX_DIM_DEPTH, BufferParam, KernelSignature, ScalarParam
 from relaxlang.runtime.ndarray import wrap
+from relaxlang.runtime.signature import BufferParam, KernelSignature, ScalarParam
 
 MAGIC = b"\x89RLXE\r\n\x1a"
 _HEADER = struct.Struct("<8sIIQ32s")
@@ -136,20 +136,7 @@ def _param(value: tuple[Any, ...]) -> BufferParam | ScalarParam:
     _strings(value[0], value[1])
     if len(value) == 2:
         return ScalarParam(*value)
-    for dim in value[2]:
-        _check_dim(dim, 0)
     return BufferParam(*value)
-
-
-def _check_dim(dim: Any, depth: int) -> None:
-    if isinstance(dim, tuple):
-        op, left, right = dim
-        if op not in DIM_OPS or depth > MAX_DIM_DEPTH:
-            raise ValueError("a dimension is no expression")
-        _check_dim(left, depth + 1)
-        _check_dim(right, depth + 1)
-    elif not (dim is None or type(dim) in (int, str)):
-        raise TypeError("a dimension is no expression")
 
 
 def _strings(*values: Any) -> None:

@@ -34,8 +34,8 @@ from relaxlang.runtime.executable import (
     Ret,
     VMFunction,
 )
-from relaxlang.runtime.kernel import DIM_OPS, MAX_DIM_DEPTH, BufferParam, Dim, KernelSignature, ScalarParam
 from relaxlang.runtime.ndarray import ShapeTuple, empty, numpy_dtype
+from relaxlang.runtime.signature import DIM_OPS, MAX_DIM_DEPTH, BufferParam, Dim, KernelSignature, ScalarParam
 
 _TOKEN = re.compile(
     r"""(?P<skip>[ \t\r\n]+|\#[^\n]*)
@@ -52,8 +52,8 @@ _MAX_DIGITS = 40
 
 
 def parse_text(text: str, filename: str = "<string>") -> Executable:
-    """The executable that `text` describes; RLX6013 with the place for text that is none, RLX6014 for code that refers to
-    what does not exist."""
+    """The executable that `text` describes; RLX6013 with the place for text that is none, RLX6014 for code that
+    refers to what does not exist."""
     return _Parser(Source(filename, text)).executable()
 
 
@@ -153,7 +153,8 @@ class _Parser:
             else:
                 self._fail(f"expected a function, a constant or an object, found {self.tokens[self.at][1]!r}")
         self._resolve()
-        return Executable(tuple(f for _, f in self.functions), tuple(self.instructions), tuple(constants), tuple(objects))
+        functions = tuple(f for _, f in self.functions)
+        return Executable(functions, tuple(self.instructions), tuple(constants), tuple(objects))
 
     def _function(self) -> None:
         name = self._name()

@@ -1,8 +1,8 @@
 """A small tagged binary encoding of the values that executables hold; safe to read from untrusted files.
 
-A value is a tag byte and its content: nothing (N none, T true, F false), int64 (i) or a decimal string (I), float64 (d),
-a length and bytes (s UTF-8, b bytes, t dtype by name), a count and values (( tuple, S shape), or a tensor (A: dtype name,
-dimensions, zero bytes up to a multiple of 64, elements). Lengths and counts are uint64.
+A value is a tag byte and its content: nothing (N none, T true, F false), int64 (i) or a decimal string (I), float64
+(d), a length and bytes (s UTF-8, b bytes, t dtype by name), a count and values (( tuple, S shape), or a tensor (A:
+dtype name, dimensions, zero bytes up to a multiple of 64, elements). Lengths and counts are uint64.
 """
 
 from __future__ import annotations

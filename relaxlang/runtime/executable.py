@@ -1,8 +1,8 @@
 """Executables: bytecode, constants, the function table and the object code of kernels, as plain data.
 
-The machine has four instructions. An argument is a register, an immediate integer, a constant of the pool or a function
-of the table. Two registers are special: `VOID` (a result that nobody wants) and `VM` (the machine itself, an argument of
-some builtins). Jumps are relative to the instruction that jumps.
+The machine has four instructions. An argument is a register, an immediate integer, a constant of the pool or a
+function of the table. Two registers are special: `VOID` (a result that nobody wants) and `VM` (the machine itself, an
+argument of some builtins). Jumps are relative to the instruction that jumps.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import numpy as np
 
 from relaxlang.base.diagnostics import fail
 from relaxlang.base.dtype import DType
-from relaxlang.runtime.kernel import KernelSignature
 from relaxlang.runtime.memory import format_bytes
 from relaxlang.runtime.ndarray import NDArray, ShapeTuple, dtype_name, shape_text
+from relaxlang.runtime.signature import KernelSignature
 
 FORMAT_VERSION = 1
 IMMEDIATE_BITS = 56
@@ -128,7 +128,8 @@ Function: TypeAlias = "VMFunction | PackedFunction | KernelFunction"
 
 @dataclass(frozen=True, slots=True)
 class ObjectCode:
-    """Compiled kernels: an object file's bytes and the machine they are for (LLVM's triple, cpu and features strings)."""
+    """Compiled kernels: an object file's bytes and the machine they are for (LLVM's triple, cpu and features
+    strings)."""
 
     code: bytes
     triple: str
@@ -142,9 +143,10 @@ class ObjectCode:
 class Executable:
     """A program for the virtual machine. Immutable; the constructor checks that every reference is within bounds.
 
-    `functions` is the table that calls index, `instructions` the code of all VM functions one after another, `constants`
-    the pool, `objects` the kernels' code (empty when they come from elsewhere). Executables are equal when they hold the
-    same program: functions, instructions and constants. Object code does not count, it follows from the kernels.
+    `functions` is the table that calls index, `instructions` the code of all VM functions one after another,
+    `constants` the pool, `objects` the kernels' code (empty when they come from elsewhere). Executables are equal
+    when they hold the same program: functions, instructions and constants. Object code does not count, it follows
+    from the kernels.
     """
 
     __slots__ = ("functions", "instructions", "constants", "objects", "_indices")
@@ -254,12 +256,13 @@ def same_constant(a: Any, b: Any) -> bool:
     if type(a) is not type(b):
         return False
     if isinstance(a, np.ndarray):
-        return a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes()
+        return (a.shape, a.dtype, a.tobytes()) == (b.shape, b.dtype, b.tobytes())
     if isinstance(a, float):
         return np.float64(a).tobytes() == np.float64(b).tobytes()
     if type(a) is tuple:
         return len(a) == len(b) and all(same_constant(x, y) for x, y in zip(a, b, strict=True))
-    return bool(a == b)
+    equal: bool = a == b
+    return equal
 
 
 def constant_summary(value: Any) -> str:
@@ -287,6 +290,8 @@ def validate(ex: Executable) -> None:
     for index, constant in enumerate(ex.constants):
         if not is_constant(constant):
             _malformed(f"constant {index} is of type `{type(constant).__name__}`, which no executable can hold")
+    for signature in ex.kernel_signatures():
+        signature.check()
     for function in ex.vm_functions():
         _validate_function(ex, function)
 

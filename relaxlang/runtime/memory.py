@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from threading import RLock
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -48,8 +48,8 @@ class _Block:
         self.offset = -start % ALIGNMENT
         self.address = start + self.offset
         self.size = size
-        # A memoryview and not the array: numpy shortens chains of arrays of one class, which would skip the Storage.
-        self.view = memoryview(raw)
+        # The memoryview and not the array: numpy shortens chains of arrays of one class, which would skip the Storage.
+        self.view = raw.data
 
 
 class Pool:
@@ -116,7 +116,7 @@ def allocate(nbytes: int) -> Storage:
     return POOL.take(nbytes)
 
 
-def _refuse(nbytes: int, why: str) -> Any:
+def _refuse(nbytes: int, why: str) -> NoReturn:
     fail("RLX6006", f"cannot allocate {format_bytes(nbytes)} of memory: {why}")
 
 
@@ -132,12 +132,8 @@ def format_bytes(count: int) -> str:
     """A byte count for people: `640 bytes`, `1.5 GiB`."""
     if count < 1024:
         return f"{count} bytes"
-    size, unit = float(count), ""
-    for unit in ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB"):
-        size /= 1024
-        if size < 1024:
-            break
-    return f"{size:.1f} {unit}"
+    power = min((count.bit_length() - 1) // 10, 6)
+    return f"{count / (1 << 10 * power):.1f} {'KMGTPE'[power - 1]}iB"
 
 
 def available_bytes() -> int | None:

@@ -84,7 +84,8 @@ class RuntimeModule:
     def function_names(self) -> list[str]:
         """What `rt_mod[name]` knows."""
         relax = self._relax_names()
-        return [*relax, *(k for k in self.kernels if k not in relax), *(["create_executor", "default"] if relax else [])]
+        factories = ["create_executor", "default"] if relax else []
+        return list(dict.fromkeys([*relax, *self.kernels, *factories]))
 
     def create_executor(self, device: Device | None = None) -> VirtualMachine:
         """A fresh machine for the module's Relax functions; RLX6008 when it has none."""
@@ -150,8 +151,9 @@ def _load_library(path: str) -> RuntimeModule:
     executable = Executable.from_bytes(blob, path)
     kernels: dict[str, Kernel] = {}
     for signature in executable.kernel_signatures():
-        where = ctypes.cast(getattr(library, signature.name, None), ctypes.c_void_p).value
-        if where is None:
+        symbol = getattr(library, signature.name, None)
+        if symbol is None:
             fail("RLX6019", f"`{path}` lacks the kernel `{signature.name}`")
+        where = ctypes.cast(symbol, ctypes.c_void_p).value or 0
         kernels[signature.name] = Kernel(signature, where, library)
     return RuntimeModule(executable, kernels)

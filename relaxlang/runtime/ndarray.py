@@ -39,7 +39,8 @@ class NDArray(np.ndarray[Any, Any]):
 
 
 class ShapeTuple(tuple[int, ...]):
-    """A shape: a tuple of whole numbers. `ShapeTuple([2, 3])`; elements are turned to `int`, TypeError if impossible."""
+    """A shape: a tuple of whole numbers. `ShapeTuple([2, 3])`; elements are turned to `int`, TypeError if
+    impossible."""
 
     __slots__ = ()
 
@@ -93,7 +94,7 @@ def _fast_address(array: np.ndarray[Any, Any]) -> int:
 
 
 def _layout_is_known() -> bool:
-    probes = [np.zeros(3, np.float32), np.zeros((2, 2), np.int8)[1:]]
+    probes: list[np.ndarray[Any, Any]] = [np.zeros(3, np.float32), np.zeros((2, 2), np.int8)[1:]]
     return all(_fast_address(p) == _slow_address(p) for p in probes)
 
 
@@ -198,8 +199,8 @@ def is_tensor(x: Any) -> bool:
 def as_tensor(x: Any, *, scalars: bool = False) -> NDArray:
     """`x` as a C-contiguous tensor in native byte order, without a copy when it is one already.
 
-    Takes numpy arrays and scalars, anything with `__dlpack__`, and with `scalars` Python's bool, int and float (as bool,
-    int64, float32). The caller's array is never changed. Raises RLX6002 for anything else.
+    Takes numpy arrays and scalars, anything with `__dlpack__`, and with `scalars` Python's bool, int and float (as
+    bool, int64, float32). The caller's array is never changed. Raises RLX6002 for anything else.
     """
     if isinstance(x, np.ndarray):
         source = x

@@ -21,8 +21,8 @@ def register_func(name: str, f: _F, override: bool = False) -> _F: ...
 def register_func(name: str, f: Any = None, override: bool = False) -> Any:
     """Make a Python callable known to programs as `name`; without `f` a decorator.
 
-    It receives NDArray, ShapeTuple, int, float, bool, str, tuple, None and callables, and returns the like (numpy arrays
-    and DLPack objects are taken too). Raises RLX6017 when the name is taken and `override` is not set.
+    It receives NDArray, ShapeTuple, int, float, bool, str, tuple, None and callables, and returns the like (numpy
+    arrays and DLPack objects are taken too). Raises RLX6017 when the name is taken and `override` is not set.
     """
     if f is None:
         return lambda function: register_func(name, function, override)

@@ -1,8 +1,8 @@
 """The virtual machine: an iterative interpreter of executables.
 
-`regs[dst] = function(*get(regs))` is nearly all it does: constants, immediates, function values and the machine itself lie
-in the register file behind the function's own registers, so `get` is one `operator.itemgetter` for any mix of
-arguments. Calls of VM functions push a frame on a list, so a program's recursion never becomes Python's.
+`regs[dst] = function(*get(regs))` is nearly all it does: constants, immediates, function values and the machine
+itself lie in the register file behind the function's own registers, so `get` is one `operator.itemgetter` for any mix
+of arguments. Calls of VM functions push a frame on a list, so a program's recursion never becomes Python's.
 """
 
 from __future__ import annotations
@@ -74,16 +74,16 @@ class VirtualMachine:
     """Runs the functions of an executable: `vm["main"](x, w)`.
 
     `module` is what `relaxlang.build` or `load_module` returns, or a bare `Executable`, whose kernels then come from
-    `mod` (a runtime module or a mapping of kernels by name) or are linked from its object code. One machine may be used
-    by many threads at once: a call keeps its state in its own frames. Only `set_input`, `invoke_stateful`, `save_function`
-    and `on_instruction` belong to the machine.
+    `mod` (a runtime module or a mapping of kernels by name) or are linked from its object code. One machine may be
+    used by many threads at once: a call keeps its state in its own frames. Only `set_input`, `invoke_stateful`,
+    `save_function` and `on_instruction` belong to the machine.
 
     Arguments are numpy arrays, anything with DLPack, Python scalars (for R.Prim and 0-d tensors), ShapeTuples or tuples
     of ints (for R.Shape), and tuples or lists of these. Contiguous arrays are taken without a copy; a function that
     returns its argument returns the caller's data.
 
-    `on_instruction(frame)`, when set, is called before every instruction; it may inspect and change `frame.registers`, and
-    stops the run by raising.
+    `on_instruction(frame)`, when set, is called before every instruction; it may inspect and change
+    `frame.registers`, and stops the run by raising.
     """
 
     def __init__(
