@@ -56,6 +56,11 @@ def module_name(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
+def nothing(found: list[str]) -> None:
+    """Fail when something was found, with a line for each."""
+    assert not found, "\n" + "\n".join(found)
+
+
 def functions(node: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
     return (n for n in ast.walk(node) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef))
 
@@ -107,7 +112,7 @@ def test_imports_point_downwards() -> None:
                     wrong.append(f"{where(path, node)} imports {target}")
             elif height[parts[1]] > height[own[0]]:
                 wrong.append(f"{where(path, node)} imports {target}")
-    assert wrong == []
+    nothing(wrong)
 
 
 def test_runtime_stands_on_base_alone() -> None:
@@ -132,8 +137,9 @@ def test_the_environment_is_read_in_base() -> None:
 
 
 def test_files_stay_short() -> None:
-    long = {str(p.relative_to(ROOT)): n for p in FILES if (n := len(p.read_text().splitlines())) > FILE_LINES}
-    assert long == {}
+    lengths = [(p.relative_to(ROOT), len(p.read_text(encoding="utf-8").splitlines())) for p in FILES]
+    long = [f"{path}: {lines} lines" for path, lines in lengths if lines > FILE_LINES]
+    nothing(long)
 
 
 def test_functions_stay_short() -> None:
@@ -146,7 +152,7 @@ def test_functions_stay_short() -> None:
                 lines -= (docstring.end_lineno or 0) - docstring.lineno + 1
             if lines > FUNCTION_LINES:
                 long.append(f"{where(path, function)} {function.name}: {lines} lines")
-    assert long == []
+    nothing(long)
 
 
 # -- names
@@ -208,7 +214,7 @@ def test_no_operator_is_known_by_name() -> None:
             for node in ast.walk(tree(path)):
                 if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in forbidden:
                     found.append(f"{where(path, node)}: {node.value!r}")
-    assert found == []
+    nothing(found)
 
 
 SCALAR_WORDS = (
@@ -227,7 +233,7 @@ def test_modules_and_chapters_are_documented() -> None:
     missing = [str(p.relative_to(ROOT)) for p in FILES if not ast.get_docstring(tree(p))]
     chapters = [p for p in FILES if p.name == "__init__.py" and p.parent != PACKAGE]
     missing += [f"{p.parent.name}: no chapter" for p in chapters if len(ast.get_docstring(tree(p)) or "") < 80]
-    assert missing == []
+    nothing(missing)
 
 
 def documented(cls: ast.ClassDef, method: str, classes: dict[str, ast.ClassDef], seen: frozenset[str]) -> bool:
@@ -258,13 +264,13 @@ def test_public_symbols_are_documented() -> None:
             marks = {ast.unparse(d).rpartition(".")[2] for d in method.decorator_list}
             if not marks & {"overload", "setter", "deleter"} and not documented(cls, method.name, classes, frozenset()):
                 missing.append(f"{where(path, method)} {cls.name}.{method.name}")
-    assert missing == []
+    nothing(missing)
 
 
 def test_every_diagnostic_code_is_in_the_table() -> None:
     texts = [*FILES, *ROOT.glob("stdlib/**/*.rlx"), *ROOT.glob("grammar/*.lark"), *ROOT.glob("tests/rlx/**/*.rlx")]
     mentioned = {code: p for p in texts for code in re.findall(r"RLX\d{4}", p.read_text(encoding="utf-8"))}
-    assert {code: str(p) for code, p in mentioned.items() if code not in CODES} == {}
+    nothing([f"{code} in {p.relative_to(ROOT)}" for code, p in sorted(mentioned.items()) if code not in CODES])
 
 
 # -- start-up
@@ -295,7 +301,7 @@ def test_no_error_is_swallowed() -> None:
                 again = isinstance(last, ast.Raise) and last.exc is None
                 if caught & {"everything", "Exception", "BaseException"} and not again:
                     wrong.append(where(path, node))
-    assert wrong == []
+    nothing(wrong)
 
 
 def test_type_ignores_are_few_and_say_what_they_ignore() -> None:
@@ -316,4 +322,4 @@ def test_no_file_speaks_of_a_place_outside_the_repository() -> None:
             for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
                 if foreign.search(line):
                     found.append(f"{path.relative_to(ROOT)}:{number}: {line.strip()[:80]}")
-    assert found == []
+    nothing(found)
