@@ -1,9 +1,9 @@
 """The table of diagnostic codes, and the long text that `relaxc --explain CODE` shows.
 
-The first two digits say where a fault belongs: 00 text and syntax, 01 names and compile-time values, 02 struct info and
-shapes, 03 TIR and buffers, 04 well-formedness (all these in `language`); 10 schedules, 31 passes, 50 code generation and
-targets, 60 run time, 90 faults of relaxlang itself (in `compiler`). A new code is appended to its group. A code keeps its
-meaning for ever; one that is no longer raised stays in the table.
+The first two digits say where a fault belongs. In `language`: 00 text and syntax, 01 names and compile-time values,
+02 struct info and shapes, 03 TIR and buffers, 04 well-formedness. In `compiler`: 10 schedules, 31 passes, 50 code
+generation and targets, 60 run time, 90 faults of relaxlang itself. A new code is appended to its group. A code keeps
+its meaning for ever; one that is no longer raised stays in the table.
 """
 
 from __future__ import annotations

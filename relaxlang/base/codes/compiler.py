@@ -1,5 +1,5 @@
-"""Codes of what the compiler and the run-time system report: 10 schedules, 31 passes, 50 code generation and targets, 60
-run time, 90 faults of relaxlang itself."""
+"""Codes of what the compiler and the run-time system report: 10 schedules, 31 passes, 50 code generation and targets,
+60 run time, 90 faults of relaxlang itself."""
 
 from relaxlang.base.codes.info import CodeInfo
 
@@ -14,8 +14,8 @@ COMPILER: dict[str, CodeInfo] = {
     ),
     "RLX6002": CodeInfo(
         "wrong kind of argument",
-        "An argument or a result is of a kind that cannot be used there: a string where a tensor is expected, a tensor on "
-        "another device, an array of a dtype that the language lacks, a tuple of another length.",
+        "An argument or a result is of a kind that cannot be used there: a string where a tensor is expected, a "
+        "tensor on another device, an array of a dtype that the language lacks, a tuple of another length.",
     ),
     "RLX6003": CodeInfo(
         "dtype differs at run time",
@@ -28,8 +28,8 @@ COMPILER: dict[str, CodeInfo] = {
     ),
     "RLX6005": CodeInfo(
         "dimension differs at run time",
-        "A dimension of a tensor or shape, or a scalar, has another value than declared. A symbolic dimension such as `n` "
-        "takes the value that it has where it occurs first; every further occurrence must agree.",
+        "A dimension of a tensor or shape, or a scalar, has another value than declared. A symbolic dimension such "
+        "as `n` takes the value that it has where it occurs first; every further occurrence must agree.",
     ),
     "RLX6006": CodeInfo(
         "memory cannot be allocated",
@@ -65,8 +65,8 @@ COMPILER: dict[str, CodeInfo] = {
     ),
     "RLX6014": CodeInfo(
         "malformed executable",
-        "The bytecode refers to a register, constant, function or instruction that does not exist, or an instruction was "
-        "given values that it cannot take.",
+        "The bytecode refers to a register, constant, function or instruction that does not exist, or an instruction "
+        "was given values that it cannot take.",
     ),
     "RLX6015": CodeInfo(
         "output array is read-only",
@@ -79,12 +79,13 @@ COMPILER: dict[str, CodeInfo] = {
     ),
     "RLX6018": CodeInfo(
         "value cannot be used at run time",
-        "A value of the right kind has content that the operation cannot take: a reshape to another number of elements, a "
-        "condition that is no scalar, a format with more places than values.",
+        "A value of the right kind has content that the operation cannot take: a reshape to another number of "
+        "elements, a condition that is no scalar, a format with more places than values.",
     ),
     "RLX6019": CodeInfo(
         "executable file cannot be read or written",
-        "The file is missing, is a directory, may not be read, has an unknown suffix, or holds no relaxlang executable.",
+        "The file is missing, is a directory, may not be read, has an unknown suffix, or holds no relaxlang "
+        "executable.",
     ),
     "RLX6020": CodeInfo(
         "kernels cannot be linked",

@@ -27,7 +27,8 @@ LANGUAGE: dict[str, CodeInfo] = {
     ),
     "RLX0004": CodeInfo(
         "bracket is never closed",
-        "A bracket that is open joins lines, so that the error shows only later, where the program can't go on inside it.",
+        "A bracket that is open joins lines, so that the error shows only later, where the program can't go on "
+        "inside it.",
         "x = (1 +\n",
         "x = (1 +\n     2)\n",
     ),
@@ -52,7 +53,8 @@ LANGUAGE: dict[str, CodeInfo] = {
     ),
     "RLX0008": CodeInfo(
         "unexpected word",
-        "The program can't go on with this word here. The message says what could stand there, or what was probably meant.",
+        "The program can't go on with this word here. The message says what could stand there, or what was probably "
+        "meant.",
         "def f(x)\n    return x\n",
         "def f(x):\n    return x\n",
     ),
@@ -63,8 +65,8 @@ LANGUAGE: dict[str, CodeInfo] = {
     ),
     "RLX0010": CodeInfo(
         "not something that can be assigned to",
-        "Names, elements (`a[i]`), attributes and tuples of them can be assigned to, and a `*` stands before one name of "
-        "a tuple at most.",
+        "Names, elements (`a[i]`), attributes and tuples of them can be assigned to, and a `*` stands before one "
+        "name of a tuple at most.",
         "1 = x\n",
         "x = 1\n",
     ),
@@ -89,8 +91,8 @@ LANGUAGE: dict[str, CodeInfo] = {
     ),
     "RLX0016": CodeInfo(
         "malformed parameter list",
-        "Parameters have different names; those with defaults follow those without; there is one `*` at most, and nothing "
-        "follows `**`.",
+        "Parameters have different names; those with defaults follow those without; there is one `*` at most, and "
+        "nothing follows `**`.",
         "def f(x, x):\n    return x\n",
         "def f(x, y):\n    return x\n",
     ),
@@ -107,7 +109,8 @@ LANGUAGE: dict[str, CodeInfo] = {
     "RLX0110": CodeInfo("value cannot be indexed", "Only sequences, tensors and buffers have elements."),
     "RLX0111": CodeInfo(
         "value cannot be called",
-        "Functions, operators and types can be called here; the functions of stdlib's prelude only in an operator's body.",
+        "Functions, operators and types can be called here; the functions of stdlib's prelude only in an operator's "
+        "body.",
     ),
     "RLX0112": CodeInfo(
         "operator is not defined for these operands",
@@ -129,13 +132,13 @@ LANGUAGE: dict[str, CodeInfo] = {
     ),
     "RLX0120": CodeInfo(
         "compile-time evaluation takes too long",
-        "What runs while compiling has a limit of steps, of nested calls and of the size of values, so that a program can't "
-        "keep the compiler busy for ever.",
+        "What runs while compiling has a limit of steps, of nested calls and of the size of values, so that a "
+        "program can't keep the compiler busy for ever.",
     ),
     "RLX0121": CodeInfo(
         "condition is not known while compiling",
-        "An `if`, a conditional expression or an `assert` in a compile-time function decides while compiling. For a choice "
-        "at run time there are `T.if_then_else`, `T.Select` and the `if` statement of functions.",
+        "An `if`, a conditional expression or an `assert` in a compile-time function decides while compiling. For a "
+        "choice at run time there are `T.if_then_else`, `T.Select` and the `if` statement of functions.",
     ),
     "RLX0122": CodeInfo(
         "index is not known while compiling", "A tuple, list or dict is indexed by a value known while compiling."
@@ -143,7 +146,8 @@ LANGUAGE: dict[str, CodeInfo] = {
     "RLX0123": CodeInfo("index out of range", "The sequence has no such element, or the dict no such key."),
     "RLX0124": CodeInfo(
         "not a sequence known while compiling",
-        "A comprehension, a compile-time loop or an unpacking goes over a tuple, list, dict or range whose length is known.",
+        "A comprehension, a compile-time loop or an unpacking goes over a tuple, list, dict or range whose length is "
+        "known.",
     ),
     "RLX0125": CodeInfo("division by zero while compiling", "A compile-time expression divides by zero."),
     "RLX0126": CodeInfo("cannot be bound", "Only names, and tuples of names, are bound by a compile-time assignment."),
@@ -164,16 +168,18 @@ LANGUAGE: dict[str, CodeInfo] = {
     ),
     "RLX0133": CodeInfo(
         "operator parameter without a kind",
-        "A parameter's annotation is a pattern (`R.Tensor(S, D)`, `R.Shape(N)`, …) for a value, or a kind (`int`, `float`, "
-        "`bool`, `str`, `dtype`, `tuple`) for an attribute.",
+        "A parameter's annotation is a pattern (`R.Tensor(S, D)`, `R.Shape(N)`, …) for a value, or a kind (`int`, "
+        "`float`, `bool`, `str`, `dtype`, `tuple`) for an attribute.",
     ),
     "RLX0134": CodeInfo(
         "statement has no meaning while compiling",
-        "Operators and compile-time functions consist of assignments, `if`, `for`, `assert`, `return` and inner functions.",
+        "Operators and compile-time functions consist of assignments, `if`, `for`, `assert`, `return` and inner "
+        "functions.",
     ),
     "RLX0135": CodeInfo(
         "`T.compute` with a wrong lambda",
-        "`T.compute(shape, lambda i, j: …)` takes a lambda with one index for each dimension; `*i` stands for any number.",
+        "`T.compute(shape, lambda i, j: …)` takes a lambda with one index for each dimension; `*i` stands for any "
+        "number.",
     ),
     "RLX0136": CodeInfo(
         "element is no scalar", "What a `T.compute` computes for one element must be a scalar expression."
@@ -199,8 +205,8 @@ LANGUAGE: dict[str, CodeInfo] = {
     ),
     "RLX0204": CodeInfo(
         "dtypes that must be equal differ",
-        "The operator's signature wants one dtype for these tensors, or a particular one. Nothing is converted silently: "
-        "say `R.astype(x, …)`.",
+        "The operator's signature wants one dtype for these tensors, or a particular one. Nothing is converted "
+        "silently: say `R.astype(x, …)`.",
     ),
     "RLX0205": CodeInfo(
         "not a dtype",
@@ -222,7 +228,8 @@ LANGUAGE: dict[str, CodeInfo] = {
     "RLX0302": CodeInfo("index is no integer", "An index of a buffer or tensor is an integer expression."),
     "RLX0306": CodeInfo(
         "`/` of integers",
-        "In TensorIR `/` is for floating-point numbers. `//` divides integers and rounds down, `T.truncdiv` towards zero.",
+        "In TensorIR `/` is for floating-point numbers. `//` divides integers and rounds down, `T.truncdiv` towards "
+        "zero.",
     ),
     # 04: well-formedness
 }
