@@ -1,0 +1,130 @@
+"""Loads and stores of flat buffers, and expressions that make vectors."""
+
+from __future__ import annotations
+
+from relaxlang.codegen.algebra import Num
+from relaxlang.codegen.expr import ExprEmitter
+from relaxlang.codegen.lltypes import memory_type, value_type
+from relaxlang.codegen.text import mangled
+from relaxlang.ir import prim
+from relaxlang.ir.prim import PrimExpr
+from relaxlang.ir.tir import BufferStore
+
+
+def load(em: ExprEmitter, e: prim.BufferLoad) -> str:
+    """The value of a load: a scalar, a contiguous vector, or a gather."""
+    index, of = em.flat_index(e.buffer, e.indices), e.dtype
+    kind = memory_type(of)
+    align = e.buffer.dtype.scalar.itemsize
+    run = contiguous(index)
+    if run is not None:
+        place = em.address(e.buffer, (run,))
+        if e.predicate is None:
+            return em.from_memory(em.at.value(f"load {kind}, ptr {place}, align {align}"), of)
+        mask = em.expr(e.predicate)
+        masked = f"llvm.masked.load.{mangled(kind)}.p0"
+        function = em.module.declare(masked, kind, ["ptr", "i32", f"<{of.lanes} x i1>", kind])
+        args = (("ptr", place), ("i32", str(align)), (f"<{of.lanes} x i1>", mask), (kind, "zeroinitializer"))
+        return em.from_memory(em.at.call(kind, function, *args), of)
+    _plain_lanes(em, e.buffer.dtype.lanes, e)
+    places, mask = em.address(e.buffer, e.indices), _mask(em, e.predicate, of.lanes)
+    pointers, truth = f"<{of.lanes} x ptr>", f"<{of.lanes} x i1>"
+    name = f"llvm.masked.gather.{mangled(kind)}.{mangled(pointers)}"
+    function = em.module.declare(name, kind, [pointers, "i32", truth, kind])
+    args = ((pointers, places), ("i32", str(align)), (truth, mask), (kind, "zeroinitializer"))
+    return em.from_memory(em.at.call(kind, function, *args), of)
+
+
+def store(em: ExprEmitter, s: BufferStore, value: str) -> None:
+    """Store an operand of the store's value type: a scalar, a contiguous vector, or a scatter."""
+    index, of = em.flat_index(s.buffer, s.indices), s.value.dtype
+    kind = memory_type(of)
+    align = s.buffer.dtype.scalar.itemsize
+    run = contiguous(index)
+    if run is not None:
+        place, stored = em.address(s.buffer, (run,)), em.to_memory(value, of)
+        if s.predicate is None:
+            em.at.effect(f"store {kind} {stored}, ptr {place}, align {align}")
+            return
+        truth = f"<{of.lanes} x i1>"
+        function = em.module.declare(f"llvm.masked.store.{mangled(kind)}.p0", "void", [kind, "ptr", "i32", truth])
+        args = ((kind, stored), ("ptr", place), ("i32", str(align)), (truth, em.expr(s.predicate)))
+        em.at.call("void", function, *args)
+        return
+    _plain_lanes(em, s.buffer.dtype.lanes, s)
+    places, mask = em.address(s.buffer, s.indices), _mask(em, s.predicate, of.lanes)
+    pointers, truth = f"<{of.lanes} x ptr>", f"<{of.lanes} x i1>"
+    name = f"llvm.masked.scatter.{mangled(kind)}.{mangled(pointers)}"
+    function = em.module.declare(name, "void", [kind, pointers, "i32", truth])
+    args = ((kind, em.to_memory(value, of)), (pointers, places), ("i32", str(align)), (truth, mask))
+    em.at.call("void", function, *args)
+
+
+def contiguous(index: PrimExpr) -> PrimExpr | None:
+    """The first index of an access to consecutive elements (a scalar index is one); None when they are scattered."""
+    if isinstance(index, prim.Ramp):
+        unit = isinstance(index.stride, prim.IntImm) and index.stride.value == 1 and index.base.dtype.lanes == 1
+        return index.base if unit else None
+    return index if index.dtype.lanes == 1 else None
+
+
+def _mask(em: ExprEmitter, predicate: PrimExpr | None, lanes: int) -> str:
+    return "splat (i1 true)" if predicate is None else em.expr(predicate)
+
+
+def _plain_lanes(em: ExprEmitter, lanes: int, node: PrimExpr | BufferStore) -> None:
+    if lanes != 1:
+        em.fail("RLX5016", "a buffer of vectors cannot be accessed at a vector of indices", node)
+
+
+def vector(em: ExprEmitter, e: prim.Ramp | prim.Broadcast | prim.Shuffle) -> str:
+    """The operand of a vector expression."""
+    if isinstance(e, prim.Shuffle):
+        return _shuffle(em, e)
+    inner = e.base if isinstance(e, prim.Ramp) else e.value
+    wide = value_type(e.dtype)
+    if inner.dtype.lanes > 1:
+        spread = _repeat(em, em.num(inner), e.lanes)
+    else:
+        spread = Num(em.at, _splat(em, em.expr(inner), value_type(inner.dtype), e.lanes), wide)
+    if isinstance(e, prim.Broadcast):
+        return spread.ref
+    lanes, per = e.dtype.lanes, inner.dtype.lanes
+    step = Num(em.at, _splat(em, em.num(e.stride).ref, value_type(e.stride.dtype.scalar), lanes), wide)
+    if e.stride.dtype.lanes > 1:
+        step = _repeat(em, em.num(e.stride), e.lanes)
+    scalar = value_type(inner.dtype.scalar)
+    counts = f"<{', '.join(f'{scalar} {i // per}' for i in range(lanes))}>"
+    return (spread + step * Num(em.at, counts, wide)).ref
+
+
+def _splat(em: ExprEmitter, ref: str, scalar: str, lanes: int) -> str:
+    wide = f"<{lanes} x {scalar}>"
+    if not ref.startswith("%"):
+        return f"splat ({scalar} {ref})"
+    one = em.at.value(f"insertelement {wide} poison, {scalar} {ref}, i64 0")
+    return em.at.value(f"shufflevector {wide} {one}, {wide} poison, <{lanes} x i32> zeroinitializer")
+
+
+def _repeat(em: ExprEmitter, value: Num, times: int) -> Num:
+    lanes = int(value.type[1:].split(" ")[0])
+    order = ", ".join(f"i32 {i % lanes}" for i in range(lanes * times))
+    text = f"shufflevector {value.type} {value.ref}, {value.type} poison, <{lanes * times} x i32> <{order}>"
+    return Num(em.at, em.at.value(text), f"<{lanes * times} x {value.scalar}>")
+
+
+def _shuffle(em: ExprEmitter, e: prim.Shuffle) -> str:
+    lanes: list[tuple[PrimExpr, int]] = [(v, i) for v in e.vectors for i in range(v.dtype.lanes)]
+    scalar, wide = value_type(e.dtype.scalar), value_type(e.dtype)
+    made = "poison"
+    for position, index in enumerate(e.indices):
+        if not isinstance(index, prim.IntImm) or not 0 <= index.value < len(lanes):
+            em.fail("RLX5013", f"the indices of a shuffle are constants from 0 to {len(lanes) - 1}", e)
+        source, lane = lanes[index.value]
+        one = em.expr(source)
+        if source.dtype.lanes > 1:
+            one = em.at.value(f"extractelement {value_type(source.dtype)} {one}, i64 {lane}")
+        if len(e.indices) == 1:
+            return one
+        made = em.at.value(f"insertelement {wide} {made}, {scalar} {one}, i64 {position}")
+    return made

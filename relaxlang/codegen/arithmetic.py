@@ -1,0 +1,120 @@
+"""Integer and floating-point operations with numpy's meaning, defined for every input.
+
+Integers wrap; a division by zero gives 0, and the lowest number divided by -1 gives itself. Float minimum and maximum
+give NaN when an operand is NaN.
+"""
+
+from __future__ import annotations
+
+from relaxlang.base.dtype import DType
+from relaxlang.codegen.algebra import Num, inline_call
+from relaxlang.codegen.text import mangled
+
+
+def divide(a: Num, b: Num, of: DType, divisor: int | None, *, floor: bool, remainder: bool) -> Num:
+    """Integer quotient or remainder; `floor` rounds towards minus infinity, else towards zero. `divisor` is the value
+    of `b` when it is constant."""
+    if of.is_bool:
+        return a & 0 if remainder else a & b
+    signed = of.is_int
+    if divisor is not None and divisor > 0:
+        if divisor & (divisor - 1) == 0 and (floor or not signed):
+            shift = divisor.bit_length() - 1
+            op = "ashr" if signed else "lshr"
+            return a & (divisor - 1) if remainder else a._op(f"{op} {a.type} {a.ref}, {a.num(shift).ref}")
+        return _divide(a, b, signed, floor, remainder)
+    name = f"rlx.{'floor' if floor else 'trunc'}{'mod' if remainder else 'div'}.{of.scalar.name}"
+    return inline_call(a.at, name, lambda x, y: _guarded(x, y, signed, floor, remainder), a, b)
+
+
+def _guarded(a: Num, b: Num, signed: bool, floor: bool, remainder: bool) -> Num:
+    zero = b.equals(0)
+    unsafe = zero | b.equals(-1) if signed else zero
+    made = _divide(a, unsafe.where(1, b), signed, floor, remainder)
+    if signed and not remainder:
+        made = b.equals(-1).where(0 - a, made)
+    return zero.where(0, made)
+
+
+def _divide(a: Num, b: Num, signed: bool, floor: bool, remainder: bool) -> Num:
+    if not signed:
+        return a._op(f"{'urem' if remainder else 'udiv'} {a.type} {a.ref}, {b.ref}")
+    if not floor:
+        return a._op(f"{'srem' if remainder else 'sdiv'} {a.type} {a.ref}, {b.ref}")
+    rest = a._op(f"srem {a.type} {a.ref}, {b.ref}")
+    # The remainder has the dividend's sign; when that differs from the divisor's, one step down.
+    differs = rest.differs(0) & ((rest ^ b) < 0)
+    if remainder:
+        return differs.where(rest + b, rest)
+    quotient = a._op(f"sdiv {a.type} {a.ref}, {b.ref}")
+    return quotient + differs.convert("sext", a.scalar)
+
+
+def float_mod(a: Num, b: Num) -> Num:
+    """numpy.fmod: the remainder with the dividend's sign."""
+    return a._op(f"frem {a.type} {a.ref}, {b.ref}")
+
+
+def float_floor_mod(a: Num, b: Num) -> Num:
+    """numpy.mod: the remainder with the divisor's sign, a zero as well."""
+    rest = float_mod(a, b)
+    differs = (rest < 0) ^ (b < 0)
+    return rest.equals(0).where(rest.num(0).copysign(b), (differs & rest.equals(rest)).where(rest + b, rest))
+
+
+def float_floor_div(a: Num, b: Num) -> Num:
+    """numpy.floor_divide: the quotient that goes with `float_floor_mod`."""
+    rest = float_mod(a, b)
+    differs = rest.differs(0) & ((rest < 0) ^ (b < 0))
+    quotient = (a - rest) / b
+    quotient = differs.where(quotient - 1.0, quotient)
+    floor = quotient.call("llvm.floor")
+    # Division rounds: an exact quotient may come out a little below the whole number.
+    floor = (quotient - floor > 0.5).where(floor + 1.0, floor)
+    plain = a / b
+    whole = quotient.equals(0).where(quotient.num(0).copysign(plain), floor)
+    return b.equals(0).where(plain, whole)
+
+
+def shift(a: Num, by: Num, of: DType, left: bool) -> Num:
+    """A shift; by less than 0 or by the width and more gives 0, to the right of a negative number -1, as numpy does."""
+    fits = by.compare("ult", of.bits)
+    op = "shl" if left else "ashr" if of.is_int else "lshr"
+    amount = fits.where(by, by.num(0) if left or not of.is_int else by.num(of.bits - 1))
+    made = a._op(f"{op} {a.type} {a.ref}, {amount.ref}")
+    return made if op == "ashr" else fits.where(made, 0)
+
+
+def extremum(a: Num, b: Num, of: DType, largest: bool) -> Num:
+    """The smaller or the larger of two."""
+    if of.is_bool:
+        return a | b if largest else a & b
+    if not of.is_float:
+        return a.call(f"llvm.{'s' if of.is_int else 'u'}{'max' if largest else 'min'}", b)
+    name = "llvm.maximum" if largest else "llvm.minimum"
+    function = a.at.module.declare(f"{name}.{mangled(a.type)}", a.type, [a.type, a.type])
+    # nsz: numpy does not say which of 0.0 and -0.0 is the larger, and ordering them costs as much as the comparison.
+    return Num(a.at, a.at.call(a.type, function, (a.type, a.ref), (b.type, b.ref), flags="nsz "), a.type)
+
+
+def int_power(a: Num, b: Num) -> Num:
+    """a ** b of scalar integers by repeated squaring, wrapping; for b < 0: 1 // a ** -b, as whole numbers have it."""
+    at, t = a.at, a.type
+    loop, body, done, before = at.label("pow"), at.label("square"), at.label("powered"), at.block
+    negative = b.compare("slt", 0)
+    at.start(loop)
+    n, power, total = (Num(at, f"%{name}", t) for name in ("n", "power", "total"))
+    at.effect(f"%n = phi {t} [ {b.ref}, %{before} ], [ %n.next, %{body} ]")
+    at.effect(f"%power = phi {t} [ {a.ref}, %{before} ], [ %power.next, %{body} ]")
+    at.effect(f"%total = phi {t} [ 1, %{before} ], [ %total.next, %{body} ]")
+    at.branch_if((n.equals(0) | negative).ref, done, body)
+    at.start(body)
+    multiplied = (n & 1).equals(1).where(total * power, total)
+    at.effect(f"%total.next = add {t} {multiplied.ref}, 0")
+    at.effect(f"%power.next = mul {t} {power.ref}, {power.ref}")
+    at.effect(f"%n.next = lshr {t} {n.ref}, 1")
+    at.branch(loop)
+    at.start(done)
+    odd = (b & 1).equals(1)
+    inverse = a.equals(1).where(1, a.equals(-1).where(odd.where(a.num(-1), 1), a.num(0)))
+    return negative.where(inverse, total)

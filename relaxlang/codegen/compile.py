@@ -1,0 +1,75 @@
+"""LLVM: from IR text to optimised modules, assembly and object code."""
+
+from __future__ import annotations
+
+import threading
+from functools import lru_cache
+from typing import Any
+
+from llvmlite import binding
+
+from relaxlang.base.diagnostics import fail
+from relaxlang.codegen.target import Target
+
+_ready = threading.Lock()
+_started: list[bool] = []
+
+
+def start() -> None:
+    """Initialise LLVM, once."""
+    with _ready:
+        if not _started:
+            binding.initialize_all_targets()
+            binding.initialize_all_asmprinters()
+            binding.initialize_native_asmparser()
+            _started.append(True)
+
+
+@lru_cache(maxsize=16)
+def machine(target: Target, *, jit: bool = False) -> Any:
+    """LLVM's TargetMachine for a target. RLX5004 when LLVM does not know the platform."""
+    start()
+    try:
+        chosen = binding.Target.from_triple(target.mtriple)
+    except RuntimeError as error:
+        fail("RLX5004", f"LLVM cannot make code for `{target.mtriple}`: {str(error).strip()}")
+    level = min(target.opt_level, 3)
+    return chosen.create_target_machine(
+        cpu=target.mcpu, features=target.mattr, opt=level, reloc="pic", codemodel="jitdefault" if jit else "default"
+    )
+
+
+def layout(target: Target) -> str:
+    """The data layout of a target, as it stands in a module."""
+    return str(machine(target).target_data)
+
+
+def optimized(text: str, target: Target) -> Any:
+    """The module of an IR text after LLVM's passes. RLX9002 when LLVM rejects the text."""
+    tm = machine(target)
+    try:
+        module = binding.parse_assembly(text, binding.create_context())
+        module.verify()
+    except RuntimeError as error:
+        fail("RLX9002", f"LLVM rejects the generated code: {_first_line(str(error))}")
+    tuning = binding.create_pipeline_tuning_options(speed_level=target.opt_level)
+    tuning.loop_vectorization = target.opt_level > 0
+    tuning.slp_vectorization = target.opt_level > 0
+    builder = binding.create_pass_builder(tm, tuning)
+    builder.getModulePassManager().run(module, builder)
+    return module
+
+
+def _first_line(text: str) -> str:
+    lines = [line for line in text.strip().splitlines() if line.strip()]
+    return " ".join(lines[:3])
+
+
+def object_code(text: str, target: Target) -> bytes:
+    """Object code of an IR text."""
+    return bytes(machine(target).emit_object(optimized(text, target)))
+
+
+def assembly(text: str, target: Target) -> str:
+    """Assembly of an IR text."""
+    return str(machine(target).emit_assembly(optimized(text, target)))

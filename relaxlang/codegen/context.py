@@ -1,0 +1,75 @@
+"""What the functions of one kernel share while they are written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from relaxlang.base.dtype import DType
+from relaxlang.codegen.lltypes import value_type
+from relaxlang.codegen.target import Target
+from relaxlang.codegen.text import ModuleText
+from relaxlang.ir import prim, tir
+from relaxlang.ir.prim import Var
+from relaxlang.ir.tir import PrimFunc
+
+if TYPE_CHECKING:
+    from relaxlang.codegen.stmt import StmtEmitter
+
+
+class KernelContext:
+    """The module text of a kernel, its failure messages, and the functions it may call.
+
+    Status k > 0 stands for `messages[k - 1]`. `derived` are pointers computed from others (`T.address_of`).
+    """
+
+    likely = ", !prof !0"
+
+    def __init__(self, target: Target, functions: Mapping[str, PrimFunc], threads: bool = True) -> None:
+        self.target = target
+        self.functions = functions
+        self.module = ModuleText()
+        self.messages: list[str] = []
+        self.derived: set[Var] = set()
+        self.callees: dict[str, str] = {}
+        self.stack = 0
+        self.threads = threads and target.num_cores != 1
+        self.result: DType | None = None
+        self._metadata = ['!0 = !{!"branch_weights", i32 1000000, i32 1}']
+
+    def status(self, message: str) -> int:
+        """The status that stands for a message; the same one for the same text."""
+        if message not in self.messages:
+            self.messages.append(message)
+        return self.messages.index(message) + 1
+
+    def loop_metadata(self, loop: tir.For) -> str:
+        """What is to stand after a loop's jump back: hints to LLVM for `unroll` and `vectorized` loops."""
+        hint = {"unroll": '!"llvm.loop.unroll.enable"', "vectorized": '!"llvm.loop.vectorize.enable", i1 true'}.get(loop.kind)
+        if hint is None:
+            return ""
+        n = len(self._metadata)
+        self._metadata += [f"!{n} = distinct !{{!{n}, !{n + 1}}}", f"!{n + 1} = !{{{hint}}}"]
+        return f", !llvm.loop !{n}"
+
+    def emit_return(self, em: StmtEmitter, call: prim.Call) -> None:
+        """`T.ret(value)`: the status 0, after the value went to where the caller wants it."""
+        if em.parallel:
+            em.fail("RLX5012", "`T.ret` cannot stand in a parallel loop", call)
+        if self.result is None:
+            em.leave("0")
+            return
+        value = em.num(prim.cast(call.args[0], self.result))
+        em.at.effect(f"store {value_type(self.result)} {value.ref}, ptr %result")
+        em.leave("0")
+
+    @property
+    def width_attribute(self) -> str:
+        """The function attribute that asks for whole 512-bit vectors where LLVM would take half ones."""
+        features, cpu = self.target.mattr, self.target.mcpu
+        wide = "+avx512f" in features or cpu in ("x86-64-v4", "skylake-avx512", "icelake-server", "sapphirerapids")
+        return ' "prefer-vector-width"="512"' if wide else ""
+
+    def text(self, triple: str, layout: str) -> str:
+        """The whole module's text."""
+        return self.module.text(triple, layout) + "\n".join(self._metadata) + "\n"

@@ -1,0 +1,250 @@
+"""Expressions: from PrimExpr to LLVM operands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from relaxlang.base.diagnostics import fail
+from relaxlang.base.dtype import DType
+from relaxlang.base.node import Node
+from relaxlang.codegen import arithmetic
+from relaxlang.codegen.algebra import Num, inline_call
+from relaxlang.codegen.casts import convert
+from relaxlang.codegen.lltypes import constant, is_narrow, memory_type, value_type
+from relaxlang.codegen.narrow import load_bits, rounded, store_bits
+from relaxlang.codegen.text import FunctionText, ModuleText
+from relaxlang.ir import prim
+from relaxlang.ir.prim import PrimExpr, Var
+from relaxlang.ir.tir import Buffer
+from relaxlang.ir.visit import walk
+
+_PREDICATES = {
+    prim.EQ: ("oeq", "eq", "eq"), prim.NE: ("une", "ne", "ne"), prim.LT: ("olt", "slt", "ult"),
+    prim.LE: ("ole", "sle", "ule"), prim.GT: ("ogt", "sgt", "ugt"), prim.GE: ("oge", "sge", "uge"),
+}  # fmt: skip
+_PLAIN = {prim.Add: ("fadd", "add"), prim.Sub: ("fsub", "sub"), prim.Mul: ("fmul", "mul")}
+_EFFECTLESS = (prim.BufferLoad, prim.Call)
+
+
+class ExprEmitter:
+    """Writes expressions into a function. `env` gives the operand of each variable in scope."""
+
+    def __init__(self, module: ModuleText, at: FunctionText, env: dict[Var, str]) -> None:
+        self.module = module
+        self.at = at
+        self.env = env
+        self.place: Node | None = None
+        self._memo: dict[int, tuple[str, PrimExpr]] = {}
+
+    def fail(self, code: str, message: str, node: Node | None = None, *, help: str = "") -> NoReturn:
+        """Raise a diagnostic at the node, or at the statement that is being written."""
+        span = getattr(node, "span", None) or getattr(self.place, "span", None)
+        fail(code, message, span, help=help)
+
+    def begin(self, place: Node) -> None:
+        """Start a statement: what earlier ones computed is not reused."""
+        self.place = place
+        self._memo = {}
+
+    def expr(self, e: PrimExpr) -> str:
+        """The operand of an expression; shared subexpressions are computed once."""
+        if e.__class__ is prim.IntImm or e.__class__ is prim.FloatImm:
+            return constant(e.value, e.of)  # type: ignore[attr-defined]
+        known = self._memo.get(id(e))
+        if known is not None:
+            return known[0]
+        emit = _TABLE.get(e.__class__)
+        if emit is None:
+            self.fail("RLX5013", f"a {type(e).__name__} cannot stand in code", e)
+        made = emit(self, e)
+        self._memo[id(e)] = (made, e)
+        return made
+
+    def num(self, e: PrimExpr) -> Num:
+        """The operand of an expression, with its type."""
+        return Num(self.at, self.expr(e), value_type(e.dtype))
+
+    def value(self, ref: str, of: DType) -> Num:
+        """An operand of a dtype as a `Num`."""
+        return Num(self.at, ref, value_type(of))
+
+    # --- memory -------------------------------------------------------------------------------------------------------
+    def pointer(self, var: Var) -> str:
+        """The operand of a data pointer."""
+        made = self.env.get(var)
+        if made is None:
+            self.fail("RLX5015", f"the memory of `{var.name}` is not defined here")
+        return made
+
+    def address(self, buffer: Buffer, indices: tuple[PrimExpr, ...]) -> str:
+        """The pointer to the element of a flat buffer at a scalar index, or the vector of pointers at a vector index."""
+        index, base = self.flat_index(buffer, indices), self.pointer(buffer.data)
+        lanes = index.dtype.lanes
+        scalar = memory_type(buffer.dtype.scalar)
+        operand = self.expr(index)
+        if buffer.dtype.lanes > 1:
+            operand = (self.value(operand, index.dtype) * buffer.dtype.lanes).ref
+        if lanes == 1 and operand == "0":
+            return base
+        kind = value_type(index.dtype)
+        if index.dtype.is_uint and index.dtype.bits < 64:  # LLVM takes indices as signed
+            wide = self.value(operand, index.dtype).convert("zext", "i64")
+            operand, kind = wide.ref, wide.type
+        return self.at.value(f"getelementptr inbounds {scalar}, ptr {base}, {kind} {operand}")
+
+    def flat_index(self, buffer: Buffer, indices: tuple[PrimExpr, ...]) -> PrimExpr:
+        """The only index of an access to a flat buffer."""
+        if len(indices) != 1:
+            self.fail("RLX9001", f"`{buffer.name}` is accessed with {len(indices)} indices after flattening")
+        return indices[0]
+
+    def from_memory(self, ref: str, of: DType) -> str:
+        """A value as it was in memory, as it is in registers."""
+        stored = Num(self.at, ref, memory_type(of))
+        if is_narrow(of):
+            return load_bits(stored, of).ref
+        return stored.convert("trunc", value_type(of.scalar)).ref if stored.type != value_type(of) else ref
+
+    def to_memory(self, ref: str, of: DType) -> str:
+        """A value as it is in registers, as it goes to memory."""
+        value = self.value(ref, of)
+        if is_narrow(of):
+            return store_bits(value, of).ref
+        op = "sext" if of.is_int else "zext"
+        return value.convert(op, memory_type(of.scalar)).ref if value.type != memory_type(of) else ref
+
+    def speculable(self, e: PrimExpr) -> bool:
+        """Whether evaluating it where it is not wanted does no harm: it neither loads nor has effects."""
+        return not any(isinstance(n, prim.BufferLoad) or (isinstance(n, prim.Call) and _impure(n)) for n in walk(e))
+
+    def conditional(self, condition: str, yes: Callable[[], str], no: Callable[[], str], of: str) -> str:
+        """`yes()` or `no()`, of LLVM type `of`, each evaluated only when it is wanted."""
+        at, outer = self.at, self._memo
+        then, other, done = at.label("then"), at.label("else"), at.label("joined")
+        at.branch_if(condition, then, other)
+        arms = []
+        for label, arm in ((then, yes), (other, no)):
+            at.start(label)
+            self._memo = dict(outer)
+            arms.append(f"[ {arm()}, %{at.block} ]")
+            at.branch(done)
+        self._memo = outer
+        at.start(done)
+        return at.value(f"phi {of} {', '.join(arms)}")
+
+
+def _impure(call: prim.Call) -> bool:
+    from relaxlang.ir.intrinsics import INTRINSICS
+
+    found = INTRINSICS.get(call.op) if isinstance(call.op, str) else None
+    return found is None or not found.pure or found.name in ("call_pure_extern", "call_llvm_pure_intrin")
+
+
+# --- the table --------------------------------------------------------------------------------------------------------
+def _var(em: ExprEmitter, e: Var) -> str:
+    made = em.env.get(e)
+    if made is None:
+        em.fail("RLX5015", f"`{e.name}` has no value here", e, help="a kernel gets it from a parameter or a shape")
+    return made
+
+
+def _arith(em: ExprEmitter, e: prim.BinaryOp) -> str:
+    floating, integer = _PLAIN[type(e)]
+    a, b, of = em.expr(e.a), em.expr(e.b), e.dtype
+    if of.is_float:
+        return rounded(em.value(em.at.value(f"{floating} {value_type(of)} {a}, {b}"), of), of).ref
+    if of.is_handle:
+        em.fail("RLX5016", f"`{integer}` of handles is not defined", e, help="use `T.address_of(buffer[index])`")
+    if of.is_bool and integer == "add":
+        integer = "or"
+    return em.at.value(f"{integer} {value_type(of)} {a}, {b}")
+
+
+def _divide(em: ExprEmitter, e: prim.BinaryOp) -> str:
+    a, b, of = em.num(e.a), em.num(e.b), e.dtype
+    floor, remainder = isinstance(e, (prim.FloorDiv, prim.FloorMod)), isinstance(e, (prim.Mod, prim.FloorMod))
+    if of.is_float:
+        if isinstance(e, prim.Div):
+            return rounded(Num(em.at, em.at.value(f"fdiv {a.type} {a.ref}, {b.ref}"), a.type), of).ref
+        if isinstance(e, prim.Mod):
+            return rounded(arithmetic.float_mod(a, b), of).ref
+        function = arithmetic.float_floor_mod if remainder else arithmetic.float_floor_div
+        return rounded(inline_call(em.at, f"rlx.{function.__name__}", function, a, b), of).ref
+    value = e.b.value if isinstance(e.b, prim.Broadcast) else e.b
+    divisor = value.value if isinstance(value, prim.IntImm) else None
+    return arithmetic.divide(a, b, of, divisor, floor=floor, remainder=remainder).ref
+
+
+def _extremum(em: ExprEmitter, e: prim.BinaryOp) -> str:
+    return arithmetic.extremum(em.num(e.a), em.num(e.b), e.dtype, isinstance(e, prim.Max)).ref
+
+
+def _compare(em: ExprEmitter, e: prim.CmpOp) -> str:
+    of = e.a.dtype
+    predicate = _PREDICATES[type(e)][0 if of.is_float else 1 if of.is_int else 2]
+    return em.num(e.a).compare(predicate, em.num(e.b)).ref
+
+
+def _logic(em: ExprEmitter, e: prim.CmpOp) -> str:
+    both = isinstance(e, prim.And)
+    if e.dtype.lanes > 1 or em.speculable(e.b):
+        return em.at.value(f"{'and' if both else 'or'} {value_type(e.dtype)} {em.expr(e.a)}, {em.expr(e.b)}")
+    fixed = "false" if both else "true"
+    arms = [lambda: em.expr(e.b), lambda: fixed]
+    return em.conditional(em.expr(e.a), *(arms if both else arms[::-1]), "i1")
+
+
+def _not(em: ExprEmitter, e: prim.Not) -> str:
+    return (em.num(e.a) ^ (-1 if e.dtype.lanes > 1 else 1)).ref if e.dtype.is_bool else _refuse_not(em, e)
+
+
+def _refuse_not(em: ExprEmitter, e: prim.Not) -> str:
+    em.fail("RLX5016", f"`not` of {e.dtype} is not defined", e, help="compare with 0 first")
+
+
+def _cast(em: ExprEmitter, e: prim.Cast) -> str:
+    return convert(em.num(e.value), e.value.dtype, e.of).ref
+
+
+def _select(em: ExprEmitter, e: prim.Select) -> str:
+    condition, yes, no = em.num(e.condition), em.num(e.true_value), em.num(e.false_value)
+    return condition.where(yes, no).ref
+
+
+def _let(em: ExprEmitter, e: prim.Let) -> str:
+    em.env[e.var] = em.expr(e.value)
+    return em.expr(e.body)
+
+
+def _call(em: ExprEmitter, e: prim.Call) -> str:
+    from relaxlang.codegen.intrinsics import emit_call
+
+    return emit_call(em, e)
+
+
+def _string(em: ExprEmitter, e: prim.StringImm) -> str:
+    return em.module.data(e.value.encode() + b"\0", align=1)
+
+
+def _load(em: ExprEmitter, e: prim.BufferLoad) -> str:
+    from relaxlang.codegen.access import load
+
+    return load(em, e)
+
+
+def _vector(em: ExprEmitter, e: Any) -> str:
+    from relaxlang.codegen.access import vector
+
+    return vector(em, e)
+
+
+_TABLE: dict[type, Callable[[Any, Any], str]] = {
+    prim.Var: _var, prim.SizeVar: _var, prim.StringImm: _string,
+    prim.Add: _arith, prim.Sub: _arith, prim.Mul: _arith,
+    prim.Div: _divide, prim.Mod: _divide, prim.FloorDiv: _divide, prim.FloorMod: _divide,
+    prim.Min: _extremum, prim.Max: _extremum,
+    **dict.fromkeys(_PREDICATES, _compare),
+    prim.And: _logic, prim.Or: _logic, prim.Not: _not, prim.Cast: _cast, prim.Select: _select, prim.Let: _let,
+    prim.Call: _call, prim.BufferLoad: _load, prim.Ramp: _vector, prim.Broadcast: _vector, prim.Shuffle: _vector,
+}  # fmt: skip

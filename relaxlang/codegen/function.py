@@ -1,0 +1,130 @@
+"""From a flat PrimFunc to an LLVM function with the kernel's C signature.
+
+    i32 name(ptr noalias buffer…, i64 symbol…, scalar…)
+
+A dimension of a parameter that is a variable standing alone, and no parameter itself, is a symbol. Buffers are
+contiguous: a stride that is such a variable gets the row-major value, an element offset 0; anything else is asserted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from relaxlang.base.diagnostics import fail
+from relaxlang.codegen.casts import convert
+from relaxlang.codegen.context import KernelContext
+from relaxlang.codegen.lltypes import is_narrow, memory_type, value_type
+from relaxlang.codegen.stmt import StmtEmitter
+from relaxlang.codegen.target import Target
+from relaxlang.codegen.text import FunctionText, symbol
+from relaxlang.ir import prim
+from relaxlang.ir.prim import INT64, PrimExpr, Var
+from relaxlang.ir.tir import Buffer, PrimFunc
+
+PREFIX = "rlx_"
+"""Goes before a PrimFunc's name in object code, so that a kernel called `exp` is not taken for the C library's."""
+
+
+@dataclass(frozen=True)
+class KernelText:
+    """The LLVM module of one kernel: its text lacks only target lines (`render`)."""
+
+    symbol: str
+    context: KernelContext
+
+    def render(self, triple: str, layout: str) -> str:
+        """The module for a platform."""
+        return self.context.text(triple, layout)
+
+
+def emit_kernel(name: str, func: PrimFunc, target: Target, functions: Mapping[str, PrimFunc]) -> KernelText:
+    """The LLVM module of a lowered PrimFunc; `functions` are the lowered PrimFuncs that it may call."""
+    context = KernelContext(target, functions)
+    context.module.fresh(PREFIX + name)
+    emit_function(context, func, PREFIX + name, "", entry=True)
+    return KernelText(PREFIX + name, context)
+
+
+def implicit_dims(func: PrimFunc) -> list[Var]:
+    """The symbols of a function: variables that stand alone as a dimension of a parameter, in order of occurrence."""
+    params, found = set(func.params), dict[Var, None]()
+    for param in func.params:
+        buffer = func.buffer_map.get(param)
+        for dim in buffer.shape if buffer is not None else ():
+            if isinstance(dim, Var) and dim not in params:
+                found[dim] = None
+    return list(found)
+
+
+def scalar_params(func: PrimFunc) -> list[Var]:
+    """The parameters passed by value, in order."""
+    return [p for p in func.params if p not in func.buffer_map]
+
+
+def emit_function(context: KernelContext, func: PrimFunc, name: str, linkage: str, *, entry: bool) -> None:
+    """Write one function; `entry` functions are called from outside and check what they assume."""
+    at = FunctionText(context.module)
+    em = StmtEmitter(context, at, {})
+    em.place = func
+    head: list[str] = []
+    for param in func.params:
+        buffer = func.buffer_map.get(param)
+        if buffer is not None:
+            ref = f"%p{len(head)}"
+            head.append(f"ptr noalias {ref}")
+            em.env[buffer.data] = em.env[param] = ref
+    for var in implicit_dims(func):
+        ref = f"%p{len(head)}"
+        head.append(f"i64 {ref}")
+        em.env[var] = convert(em.value(ref, INT64), INT64, var.dtype).ref
+    for param in scalar_params(func):
+        ref = f"%p{len(head)}"
+        head.append(f"{memory_type(param.dtype)} {ref}")
+        em.env[param] = em.from_memory(ref, param.dtype) if _stored(param) else ref
+    saved = context.result
+    context.result = func.ret_type
+    if func.ret_type is not None and func.ret_type.name != "void":
+        head.append("ptr %result")
+    else:
+        context.result = None
+    for param in func.params:
+        if param in func.buffer_map:
+            _bind_layout(em, func.buffer_map[param], check=entry)
+    em.stmt(func.body)
+    em.leave("0")
+    context.result = saved
+    attributes = 'nounwind "no-trapping-math"="true"' + context.width_attribute
+    context.module.add(at.text(f"define {linkage}i32 {symbol(name)}({', '.join(head)}) {attributes}"))
+
+
+def _stored(param: Var) -> bool:
+    return param.dtype.is_bool or is_narrow(param.dtype) or param.dtype.bits < 8
+
+
+def _bind_layout(em: StmtEmitter, buffer: Buffer, *, check: bool) -> None:
+    """Give stride and offset variables the values of a contiguous buffer, and require other strides to agree."""
+    expected: list[PrimExpr] = []
+    run: PrimExpr = prim.IntImm(INT64, 1)
+    for dim in reversed(buffer.shape):
+        expected.insert(0, run)
+        run = run * prim.cast(dim, INT64)
+    offset = buffer.elem_offset
+    pairs = [*zip(buffer.strides, expected), *([(offset, prim.IntImm(INT64, 0))] if offset is not None else [])]
+    for given, wanted in pairs:
+        if isinstance(given, Var) and given not in em.env:
+            em.env[given] = em.expr(prim.cast(wanted, given.dtype))
+        elif check and not (isinstance(given, prim.IntImm) and isinstance(wanted, prim.IntImm) and given.value == wanted.value):
+            same = em.num(prim.cast(given, INT64)).equals(em.num(wanted))
+            em.require(same.ref, f"`{buffer.name}` has other strides or another offset than a contiguous tensor")
+
+
+def check_defined(func: PrimFunc, name: str) -> None:
+    """Fail when a parameter's buffer has a rank that its strides do not match."""
+    for buffer in func.buffer_map.values():
+        if buffer.strides and len(buffer.strides) != len(buffer.shape):
+            fail("RLX5016", f"`{buffer.name}` of `{name}` has {len(buffer.shape)} dimensions and {len(buffer.strides)} strides",
+                 buffer.span)  # fmt: skip
+
+
+__all__ = ["KernelText", "PREFIX", "check_defined", "emit_function", "emit_kernel", "implicit_dims", "scalar_params", "value_type"]

@@ -1,0 +1,250 @@
+"""Statements: from flat TensorIR to basic blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from relaxlang.codegen.access import store
+from relaxlang.codegen.context import KernelContext
+from relaxlang.codegen.expr import ExprEmitter
+from relaxlang.codegen.lltypes import value_type
+from relaxlang.codegen.text import FunctionText
+from relaxlang.ir import prim, tir
+from relaxlang.ir.prim import PrimExpr, Var
+from relaxlang.ir.tir import Stmt
+from relaxlang.ir.visit import walk
+
+
+@dataclass
+class Loop:
+    """A loop that is being written: its variable (None: a `while`), where `continue` and `break` go, and how many heap
+    allocations were live outside of it."""
+
+    var: Var | None
+    next: str
+    exit: str
+    live: int
+
+
+class StmtEmitter(ExprEmitter):
+    """Writes statements into a function that returns an i32 status."""
+
+    def __init__(self, context: KernelContext, at: FunctionText, env: dict[Var, str]) -> None:
+        super().__init__(context.module, at, env)
+        self.context = context
+        self.loops: list[Loop] = []
+        self.heap: list[str] = []
+        self.parallel = False
+
+    def stmt(self, s: Stmt) -> None:
+        """Write a statement."""
+        emit = _TABLE.get(s.__class__)
+        if emit is None:
+            self.fail("RLX9001", f"a {type(s).__name__} is left after lowering", s)
+        self.begin(s)
+        emit(self, s)
+
+    def free(self, keep: int) -> None:
+        """Give back the heap memory allocated after the first `keep` allocations."""
+        for pointer in reversed(self.heap[keep:]):
+            self.at.call("void", self.module.external("free", "void", ["ptr"]), ("ptr", pointer))
+
+    def leave(self, status: str) -> None:
+        """Return from the function."""
+        self.free(0)
+        self.at.finish(f"ret i32 {status}")
+
+    def require(self, condition: str, message: str) -> None:
+        """Go on when the i1 `condition` holds; else return the status that stands for `message`."""
+        failed, passed = self.at.label("failed"), self.at.label("passed")
+        self.at.branch_if(condition, passed, failed, self.context.likely)
+        self.at.start(failed)
+        self.leave(str(self.context.status(message)))
+        self.at.start(passed)
+
+    def counted(self, var: Var, first: str, end: str, body: Callable[[str], None], *, runs: bool, tail: str = "") -> None:
+        """A loop of `var` from `first` while less than `end`; `runs` when at least one iteration is certain."""
+        at, kind = self.at, value_type(var.dtype)
+        head, latch, done, before = at.label("loop"), at.label("next"), at.label("done"), at.label("enter")
+        at.start(before)
+        less = f"icmp {'slt' if var.dtype.is_int else 'ult'} {kind}"
+        if runs:
+            at.branch(head)
+        else:
+            at.branch_if(at.value(f"{less} {first}, {end}"), head, done)
+        at.start(head)
+        step = f"%{head}.next"
+        now = at.value(f"phi {kind} [ {first}, %{before} ], [ {step}, %{latch} ]")
+        self.env[var] = now
+        self.loops.append(Loop(var, latch, done, len(self.heap)))
+        body(now)
+        self.loops.pop()
+        at.start(latch)
+        at.effect(f"{step} = add {'nsw' if var.dtype.is_int else 'nuw'} {kind} {now}, 1")
+        at.finish(f"br i1 {at.value(f'{less} {step}, {end}')}, label %{head}, label %{done}{tail}")
+        at.start(done)
+
+
+# --- the table --------------------------------------------------------------------------------------------------------
+def _store(em: StmtEmitter, s: tir.BufferStore) -> None:
+    if s.value.dtype.scalar is not s.buffer.dtype.scalar:
+        em.fail("RLX5016", f"a {s.value.dtype} is stored to `{s.buffer.name}`, which holds {s.buffer.dtype}", s)
+    store(em, s, _accumulation(em, s) or em.expr(s.value))
+
+
+def _accumulation(em: StmtEmitter, s: tir.BufferStore) -> str:
+    """The new value when the store adds to (or multiplies) a float that an enclosing loop accumulates: marked so that
+    LLVM may keep partial results; empty otherwise."""
+    value = s.value
+    if not isinstance(value, (prim.Add, prim.Mul)) or not value.dtype.is_float or value.dtype.bits < 32:
+        return ""
+    index, mine = s.indices[0], None
+    for old, new in ((value.a, value.b), (value.b, value.a)):
+        if isinstance(old, prim.BufferLoad) and old.buffer is s.buffer and old.indices == s.indices:
+            mine = (old, new)
+            break
+    used = {n for n in walk(index) if isinstance(n, Var)}
+    if mine is None or all(loop.var in used for loop in em.loops):
+        return ""
+    old_ref = em.expr(mine[0])
+    kind = value_type(value.dtype)
+    if isinstance(value, prim.Mul):
+        return em.at.value(f"fmul reassoc {kind} {old_ref}, {em.expr(mine[1])}")
+    if isinstance(mine[1], prim.Mul):
+        product = f"fmul contract {kind} {em.expr(mine[1].a)}, {em.expr(mine[1].b)}"
+        return em.at.value(f"fadd reassoc contract {kind} {old_ref}, {em.at.value(product)}")
+    return em.at.value(f"fadd reassoc contract {kind} {old_ref}, {em.expr(mine[1])}")
+
+
+def _for(em: StmtEmitter, s: tir.For) -> None:
+    if s.kind == "thread_binding" or s.thread_binding is not None:
+        em.fail("RLX5012", "a loop bound to GPU threads cannot run on a processor", s, help="use `T.parallel`")
+    if s.kind == "parallel" and not em.parallel and em.context.threads:
+        from relaxlang.codegen.parallel import emit_parallel
+
+        emit_parallel(em, s)
+        return
+    _serial(em, s)
+
+
+def _serial(em: StmtEmitter, s: tir.For) -> None:
+    var, kind = s.loop_var, value_type(s.loop_var.dtype)
+    fixed = s.extent.value if isinstance(s.extent, prim.IntImm) else None
+    if fixed is not None and fixed <= 0:
+        return
+    stepped = not (isinstance(s.step, prim.IntImm) and s.step.value == 1)
+    first, extent = em.num(s.min), em.num(s.extent)
+    end = extent if first.ref == "0" or stepped else first + extent
+    tail = em.context.loop_metadata(s)
+    if not stepped:
+        em.counted(var, first.ref, end.ref, lambda _: em.stmt(s.body), runs=fixed is not None, tail=tail)
+        return
+    step, turn = em.num(s.step), Var("turn", var.dtype)
+
+    def body(now: str) -> None:
+        em.env[var] = (first + em.value(now, var.dtype) * step).ref
+        em.stmt(s.body)
+
+    em.loops.append(Loop(var, "", "", len(em.heap)))
+    em.counted(turn, "0", end.ref, body, runs=fixed is not None, tail=tail)
+    em.loops.pop()
+    del kind
+
+
+def _while(em: StmtEmitter, s: tir.While) -> None:
+    head, body, done = em.at.label("while"), em.at.label("body"), em.at.label("done")
+    em.at.start(head)
+    em.at.branch_if(em.expr(s.condition), body, done)
+    em.at.start(body)
+    em.loops.append(Loop(None, head, done, len(em.heap)))
+    em.stmt(s.body)
+    em.loops.pop()
+    em.at.branch(head)
+    em.at.start(done)
+
+
+def _break(em: StmtEmitter, s: tir.Break) -> None:
+    _jump(em, s, "break", lambda loop: loop.exit)
+
+
+def _continue(em: StmtEmitter, s: tir.Continue) -> None:
+    _jump(em, s, "continue", lambda loop: loop.next)
+
+
+def _jump(em: StmtEmitter, s: Stmt, word: str, target: Callable[[Loop], str]) -> None:
+    if not em.loops or not target(em.loops[-1]):
+        em.fail("RLX5012", f"`{word}` has no serial loop to act on", s)
+    em.free(em.loops[-1].live)
+    em.at.branch(target(em.loops[-1]))
+
+
+def _if(em: StmtEmitter, s: tir.IfThenElse) -> None:
+    then, done = em.at.label("then"), em.at.label("endif")
+    other = done if s.else_case is None else em.at.label("else")
+    em.at.branch_if(em.expr(s.condition), then, other)
+    em.at.start(then)
+    em.stmt(s.then_case)
+    em.at.branch(done)
+    if s.else_case is not None:
+        em.at.start(other)
+        em.stmt(s.else_case)
+    em.at.start(done)
+
+
+def _seq(em: StmtEmitter, s: tir.SeqStmt) -> None:
+    for one in s.seq:
+        em.stmt(one)
+
+
+def _evaluate(em: StmtEmitter, s: tir.Evaluate) -> None:
+    value = s.value
+    if isinstance(value, prim.Call) and value.op == "ret":
+        em.context.emit_return(em, value)
+        em.at.start(em.at.label("after"))
+    else:
+        em.expr(value)
+
+
+def _let(em: StmtEmitter, s: tir.LetStmt) -> None:
+    em.env[s.var] = em.expr(s.value)
+    if s.var.dtype.is_handle:
+        em.context.derived.add(s.var)
+    em.stmt(s.body)
+
+
+def _attr(em: StmtEmitter, s: tir.AttrStmt) -> None:
+    if s.key in ("thread_extent", "virtual_thread"):
+        em.fail("RLX5012", f"`{s.key}` binds GPU threads, which a processor does not have", s)
+    em.stmt(s.body)
+
+
+def _assert(em: StmtEmitter, s: tir.AssertStmt) -> None:
+    em.require(em.expr(s.condition), s.message)
+    em.stmt(s.body)
+
+
+def _decl(em: StmtEmitter, s: tir.DeclBuffer) -> None:
+    em.stmt(s.body)
+
+
+def _allocate(em: StmtEmitter, s: tir.Allocate | tir.AllocConst) -> None:
+    from relaxlang.codegen.memory import emit_allocate, emit_constant
+
+    if isinstance(s, tir.AllocConst):
+        emit_constant(em, s)
+    else:
+        emit_allocate(em, s)
+
+
+_TABLE: dict[type, Callable[[Any, Any], None]] = {
+    tir.BufferStore: _store, tir.For: _for, tir.While: _while, tir.Break: _break, tir.Continue: _continue,
+    tir.IfThenElse: _if, tir.SeqStmt: _seq, tir.Evaluate: _evaluate, tir.LetStmt: _let, tir.AttrStmt: _attr,
+    tir.AssertStmt: _assert, tir.DeclBuffer: _decl, tir.Allocate: _allocate, tir.AllocConst: _allocate,
+}  # fmt: skip
+
+
+def truth(e: PrimExpr) -> bool:
+    """Whether an expression is the constant true."""
+    return isinstance(e, prim.IntImm) and e.value != 0

