@@ -4,159 +4,45 @@ Values are Python's own (int, float, bool, str, None, tuple, list, dict, range),
 known only at run time), and objects that implement `Value` (namespaces, builtins, lambdas, tensors of an operator's
 body, …). An operator on a `PrimExpr` builds a node; with `fold=True` constants are folded as it is built, without it
 the node is exactly what was written. Every evaluation step is counted, so that a file can't keep the compiler busy.
+
+The values stand in `comptime_values`, the builtin functions in `comptime_builtins`; this module has the evaluator and
+is where others import all of it from.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from typing import Any
 
-from relaxlang.base.diagnostics import Diagnostic, DiagnosticError
 from relaxlang.base.dtype import DType
 from relaxlang.base.source import Span
 from relaxlang.base.suggest import did_you_mean
 from relaxlang.ir import prim, tir
 from relaxlang.ir.prim import PrimExpr
 from relaxlang.syntax import tree
+from relaxlang.syntax.comptime_builtins import BUILTINS
+from relaxlang.syntax.comptime_values import (
+    MAX_SIZE,
+    MAX_STEPS,
+    POISON,
+    Builtin,
+    Closure,
+    Namespace,
+    Scope,
+    Value,
+    as_dtype,
+    bind_parameters,
+    describe,
+    error,
+    negate,
+    plain_binary,
+    silent,
+)
 
-MAX_STEPS = 2_000_000
-MAX_SIZE = 1_000_000
-
-
-def error(code: str, message: str, span: Span | None, *, label: str = "", notes: Iterable[str] = (), help: str = "") -> DiagnosticError:
-    """One diagnostic as an exception, to be raised."""
-    return DiagnosticError([Diagnostic(code, message, span, label=label, notes=notes, help=help)])
-
-
-class Scope:
-    """Names and their values; what is not here is looked up in `parent`."""
-
-    __slots__ = ("names", "parent")
-
-    def __init__(self, names: Mapping[str, Any] | None = None, parent: Scope | None = None) -> None:
-        self.names: dict[str, Any] = dict(names or {})
-        self.parent = parent
-
-    def find(self, name: str) -> Scope | None:
-        """The innermost scope that has the name."""
-        scope: Scope | None = self
-        while scope is not None:
-            if name in scope.names:
-                return scope
-            scope = scope.parent
-        return None
-
-    def all_names(self) -> set[str]:
-        """Every visible name."""
-        names, scope = set(self.names), self.parent
-        while scope is not None:
-            names |= set(scope.names)
-            scope = scope.parent
-        return names
-
-
-class Value:
-    """A value with behaviour of its own. What a class does not implement is a diagnostic at `span`."""
-
-    kind = "value"
-
-    def attribute(self, ev: Evaluator, name: str, span: Span | None) -> Any:
-        """`self.name`."""
-        raise error("RLX0102", f"a {self.kind} has no attribute `{name}`", span)
-
-    def item(self, ev: Evaluator, index: Any, span: Span | None) -> Any:
-        """`self[index]`."""
-        raise error("RLX0110", f"a {self.kind} cannot be indexed", span)
-
-    def call(self, ev: Evaluator, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> Any:
-        """`self(*args, **kwargs)`; `node` gives the places of the arguments."""
-        raise error("RLX0111", f"a {self.kind} cannot be called", node.span)
-
-    def binary(self, ev: Evaluator, op: str, other: Any, reflected: bool, span: Span | None) -> Any:
-        """`self op other`, or `other op self` when `reflected`; comparisons too."""
-        raise error("RLX0112", f"`{op}` is not defined for a {self.kind}", span)
-
-    def unary(self, ev: Evaluator, op: str, span: Span | None) -> Any:
-        """`op self`."""
-        raise error("RLX0112", f"`{op}` is not defined for a {self.kind}", span)
-
-
-class Namespace(Value):
-    """A prefix such as `T` or `R.nn`: attributes are looked up in a table."""
-
-    def __init__(self, path: str, lookup: Callable[[str], Any], names: Callable[[], Iterable[str]]) -> None:
-        self.path = path
-        self.lookup = lookup
-        self.names = names
-        self.kind = f"namespace `{path}`"
-
-    def attribute(self, ev: Evaluator, name: str, span: Span | None) -> Any:
-        found = self.lookup(name)
-        if found is None:
-            near = did_you_mean(name, self.names())
-            raise error("RLX0102", f"`{self.path}` has no `{name}`", span, help=f"did you mean `{self.path}.{near}`?" if near else "")
-        return found
-
-
-class Builtin(Value):
-    """A function of the compile-time language, implemented here: `function(ev, args, kwargs, node)`."""
-
-    def __init__(self, name: str, function: Callable[[Evaluator, list[Any], dict[str, Any], tree.Call], Any]) -> None:
-        self.name = name
-        self.function = function
-        self.kind = f"function `{name}`"
-
-    def call(self, ev: Evaluator, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> Any:
-        return self.function(ev, args, kwargs, node)
-
-
-class Closure(Value):
-    """A lambda with the scope it was made in."""
-
-    kind = "lambda"
-
-    def __init__(self, node: tree.Lambda, scope: Scope) -> None:
-        self.node = node
-        self.scope = scope
-
-    def call(self, ev: Evaluator, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> Any:
-        scope = Scope(bind_parameters(ev, self.node.params, args, kwargs, node.span, "the lambda", self.scope), self.scope)
-        return ev.expr(self.node.body, scope)
-
-
-def bind_parameters(
-    ev: Evaluator, params: tuple[tree.Parameter, ...], args: list[Any], kwargs: dict[str, Any], span: Span | None, what: str, scope: Scope
-) -> dict[str, Any]:
-    """Parameter names to values, as Python binds them: `*rest` may stand before further names (`lambda *b, i, j:`, where
-    the last two arguments are `i` and `j`)."""
-    star = next((k for k, p in enumerate(params) if p.kind == "*"), None)
-    names = [p.name for p in params if p.kind == ""]
-    bound: dict[str, Any] = {}
-    if star is None:
-        if len(args) > len(names):
-            raise error("RLX0113", f"{what} takes {len(names)} arguments, {len(args)} were given", span)
-        bound.update(zip((p.name for p in params), args))
-    else:
-        after = sum(1 for p in params[star + 1 :] if p.kind == "" and p.name not in kwargs)
-        middle = len(args) - star - after
-        if middle < 0:
-            raise error("RLX0113", f"{what} takes at least {star + after} arguments, {len(args)} were given", span)
-        bound.update(zip((p.name for p in params[:star]), args[:star]))
-        bound[params[star].name] = tuple(args[star : star + middle])
-        bound.update(zip((p.name for p in params[star + 1 :] if p.kind == "" and p.name not in kwargs), args[star + middle :]))
-    for name, value in kwargs.items():
-        if name not in names:
-            near = did_you_mean(name, names)
-            raise error("RLX0114", f"{what} has no parameter `{name}`", span, help=f"did you mean `{near}`?" if near else "")
-        if name in bound:
-            raise error("RLX0113", f"{what} got `{name}` twice", span)
-        bound[name] = value
-    for param in params:
-        if param.name not in bound and param.kind == "":
-            if param.default is None:
-                raise error("RLX0113", f"{what} lacks its argument `{param.name}`", span)
-            bound[param.name] = ev.expr(param.default, scope)
-    return bound
+__all__ = [
+    "BUILTINS", "MAX_SIZE", "MAX_STEPS", "METHODS", "POISON", "Builtin", "Closure", "Evaluator", "Namespace", "Scope", "Value",
+    "as_dtype", "assign", "bind_parameters", "describe", "error", "literal", "negate", "plain_binary", "silent",
+]  # fmt: skip
 
 
 class Evaluator:
@@ -188,7 +74,7 @@ class Evaluator:
             return b.binary(self, op, a, True, span)
         if isinstance(a, PrimExpr) or isinstance(b, PrimExpr):
             return self.prim_binary(op, a, b, span)
-        return _plain_binary(op, a, b, span)
+        return plain_binary(op, a, b, span)
 
     def prim_binary(self, op: str, a: Any, b: Any, span: Span | None) -> PrimExpr:
         """`a op b` where at least one side is a scalar expression."""
@@ -283,7 +169,22 @@ class Evaluator:
         """`function(*args, **kwargs)`."""
         if isinstance(function, Value):
             return function.call(self, args, kwargs, node)
+        if isinstance(function, DType):
+            return self.construct(function, args, kwargs, node)
         raise error("RLX0111", f"{describe(function)} cannot be called", node.func.span)
+
+    def callee(self, node: tree.Expr, scope: Scope) -> Any:
+        """The value of what is called; elaborators may know more names here than elsewhere."""
+        return self.expr(node, scope)
+
+    def construct(self, of: DType, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> Any:
+        """`T.int64(3)`: a constant of that type, or the conversion of an expression."""
+        if len(args) != 1 or kwargs:
+            raise error("RLX0113", f"`{of}` takes one value, {len(args) + len(kwargs)} were given", node.span)
+        value = args[0]
+        if isinstance(value, PrimExpr):
+            return value if value.dtype is of else prim.Cast(of, value, span=node.span)
+        return literal(of, value, node.span)
 
     def iterate(self, value: Any, span: Span | None) -> list[Any]:
         """The elements of a compile-time sequence."""
@@ -294,50 +195,26 @@ class Evaluator:
         raise error("RLX0124", f"{describe(value)} is not a sequence known while compiling", span)
 
 
-def negate(a: PrimExpr, span: Span | None) -> PrimExpr:
-    """`-a` as it is written: a constant changes sign, anything else is 0 - a (for floats: -1 * a, so that -0.0 is right)."""
-    if isinstance(a, prim.IntImm):
-        return prim.IntImm(a.dtype, prim.wrap(-a.value, a.dtype), span=span)
-    if isinstance(a, prim.FloatImm):
-        return prim.FloatImm(a.dtype, -a.value, span=span)
-    if a.dtype.is_float:
-        return prim.Mul(a, prim.const(-1, a.dtype), span=span)
-    return prim.Sub(prim.const(0, a.dtype), a, span=span)
-
-
-def as_dtype(value: Any, span: Span | None) -> DType:
-    """A dtype from a dtype or its name."""
-    from relaxlang.base.dtype import dtype
-
-    if isinstance(value, DType):
-        return value
-    if isinstance(value, str):
+def literal(of: DType, value: Any, span: Span | None) -> PrimExpr:
+    """A constant of a type from a plain value; floats also from text: "inf", "-nan", "0x1.8p3"."""
+    if isinstance(value, str) and of.is_float:
         try:
-            return dtype(value)
+            value = float.fromhex(value) if "0x" in value.lower() else float(value)
         except ValueError:
-            near = did_you_mean(value, _DTYPE_NAMES)
-            raise error("RLX0205", f"`{value}` is not a dtype", span, help=f"did you mean `{near}`?" if near else "") from None
-    raise error("RLX0205", f"a dtype is expected, not {describe(value)}", span)
-
-
-_DTYPE_NAMES = ("float16 float32 float64 bfloat16 int8 int16 int32 int64 uint8 uint16 uint32 uint64 bool handle").split()
-
-
-def describe(value: Any) -> str:
-    """A few words for a value in a message."""
-    if isinstance(value, Value):
-        return f"a {value.kind}"
-    if isinstance(value, PrimExpr):
-        return f"the {value.dtype} expression `{value}`"
-    if isinstance(value, tir.Buffer):
-        return f"the buffer `{value.name}`"
-    if isinstance(value, DType):
-        return f"the dtype `{value}`"
-    if isinstance(value, str):
-        return f"the string {value!r}"
-    if value is None or isinstance(value, (bool, int, float)):
-        return f"`{value}`"
-    return f"a {type(value).__name__}"
+            raise error("RLX0128", f"{value!r} is not a number", span) from None
+    if not isinstance(value, (bool, int, float)):
+        raise error("RLX0128", f"{describe(value)} cannot be made a `{of}`", span)
+    if of.is_integer and not of.is_bool:
+        if isinstance(value, float) and not value.is_integer():
+            raise error("RLX0128", f"`{value}` is not an integer", span)
+        low, high = (-(1 << (of.bits - 1)), (1 << (of.bits - 1)) - 1) if of.is_int else (0, (1 << of.bits) - 1)
+        if not low <= value <= high:
+            raise error("RLX0129", f"`{value}` is out of range for `{of}` ({low} to {high})", span)
+    if of.lanes != 1:
+        return prim.Broadcast(literal(of.scalar, value, span), of.lanes, span=span)
+    if of.is_float:
+        return prim.FloatImm(of, float(value), span=span)
+    return prim.IntImm(of, prim.wrap(int(value), of), span=span)
 
 
 # --- tables of operations ---------------------------------------------------------------------------------------------
@@ -352,6 +229,7 @@ _BUFFER_FIELDS: dict[str, Callable[[tir.Buffer], Any]] = {
     "ndim": lambda b: b.ndim,
 }  # fmt: skip
 METHODS: dict[tuple[type, str], Callable[[Any], Any]] = {
+    (str, "format"): lambda s: Builtin("format", lambda ev, args, kwargs, node: format_text(s, args, node.span)),
     (dict, "items"): lambda d: Builtin("items", lambda ev, args, kwargs, node: list(d.items())),
     (dict, "keys"): lambda d: Builtin("keys", lambda ev, args, kwargs, node: list(d)),
     (dict, "values"): lambda d: Builtin("values", lambda ev, args, kwargs, node: list(d.values())),
@@ -359,46 +237,20 @@ METHODS: dict[tuple[type, str], Callable[[Any], Any]] = {
     (DType, "bits"): lambda d: d.bits,
     (DType, "lanes"): lambda d: d.lanes,
 }
-_PLAIN: dict[str, Callable[[Any, Any], Any]] = {
-    "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b, "/": lambda a, b: a / b,
-    "//": lambda a, b: a // b, "%": lambda a, b: a % b, "**": lambda a, b: a**b, "&": lambda a, b: a & b,
-    "|": lambda a, b: a | b, "^": lambda a, b: a ^ b, "<<": lambda a, b: a << b, ">>": lambda a, b: a >> b,
-    "==": lambda a, b: a == b, "!=": lambda a, b: a != b, "<": lambda a, b: a < b, "<=": lambda a, b: a <= b,
-    ">": lambda a, b: a > b, ">=": lambda a, b: a >= b, "is": lambda a, b: a is b or (a == b and type(a) is type(b)),
-    "is not": lambda a, b: not (a is b or (a == b and type(a) is type(b))), "in": lambda a, b: a in b,
-    "not in": lambda a, b: a not in b,
-}  # fmt: skip
-
-
-def _plain_binary(op: str, a: Any, b: Any, span: Span | None) -> Any:
-    _check_growth(op, a, b, span)
-    try:
-        return _PLAIN[op](a, b)
-    except ZeroDivisionError:
-        raise error("RLX0125", "division by zero while compiling", span) from None
-    except (TypeError, KeyError, ValueError, OverflowError):
-        raise error("RLX0112", f"`{op}` is not defined for {describe(a)} and {describe(b)}", span) from None
-
-
-def _check_growth(op: str, a: Any, b: Any, span: Span | None) -> None:
-    """Refuse results too large to be meant: huge powers, shifts and repetitions."""
-    if op == "**" and isinstance(a, int) and isinstance(b, int) and b > 0 and a.bit_length() * b > 10_000:
-        raise error("RLX0120", "the power is too large", span)
-    if op == "<<" and isinstance(a, int) and isinstance(b, int) and b > 10_000:
-        raise error("RLX0120", "the shift is too large", span)
-    for seq, times in ((a, b), (b, a)):
-        if op == "*" and isinstance(seq, (str, tuple, list)) and isinstance(times, int) and len(seq) * times > MAX_SIZE:
-            raise error("RLX0120", f"a sequence of more than {MAX_SIZE:,} elements", span)
-    if op == "+" and isinstance(a, (str, tuple, list)) and isinstance(b, (str, tuple, list)) and len(a) + len(b) > MAX_SIZE:
-        raise error("RLX0120", f"a sequence of more than {MAX_SIZE:,} elements", span)
 
 
 # --- evaluation of each node ------------------------------------------------------------------------------------------
 def _name(ev: Evaluator, node: tree.Name, scope: Scope) -> Any:
-    found = scope.find(node.id)
-    if found is not None:
-        return found.names[node.id]
-    builtin = BUILTINS.get(node.id)
+    name, inner = node.id, scope
+    while inner is not None:
+        names = inner.names
+        if name in names:
+            value = names[name]
+            if value is POISON:
+                raise silent()
+            return value
+        inner = inner.parent  # type: ignore[assignment]
+    builtin = BUILTINS.get(name)
     return builtin if builtin is not None else ev.unknown_name(node, scope)
 
 
@@ -433,7 +285,7 @@ def _compare(ev: Evaluator, node: tree.Compare, scope: Scope) -> Any:
     for op, comparator in zip(node.ops, node.comparators):
         right = ev.expr(comparator, scope)
         if op in ("is", "is not", "in", "not in"):
-            this: Any = _plain_binary(op, left, right, node.span)
+            this: Any = plain_binary(op, left, right, node.span)
         else:
             this = ev.binary(op, left, right, node.span)
         if result is None:
@@ -461,7 +313,7 @@ def _elements(ev: Evaluator, nodes: tuple[tree.Expr, ...], scope: Scope) -> list
 
 
 def _call(ev: Evaluator, node: tree.Call, scope: Scope) -> Any:
-    function = ev.expr(node.func, scope)
+    function = ev.callee(node.func, scope)
     args = _elements(ev, node.args, scope)
     kwargs: dict[str, Any] = {}
     for keyword in node.keywords:
@@ -566,79 +418,3 @@ _EVALUATE: dict[type, Callable[[Evaluator, Any, Scope], Any]] = {
     tree.ComprehensionExpr: _comprehension,
     tree.Starred: _starred,
 }
-
-
-# --- builtin functions ------------------------------------------------------------------------------------------------
-def _python(name: str, function: Callable[..., Any]) -> Builtin:
-    """A Python function over plain values."""
-
-    def run(ev: Evaluator, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> Any:
-        plain = [a.value if isinstance(a, prim.IntImm) else a for a in args]
-        try:
-            result = function(*plain, **kwargs)
-        except DiagnosticError:
-            raise
-        except (TypeError, ValueError, OverflowError) as fault:
-            raise error("RLX0116", f"`{name}`: {fault}", node.span) from None
-        if isinstance(result, (range, list, tuple)) and len(result) > MAX_SIZE:
-            raise error("RLX0120", f"a sequence of more than {MAX_SIZE:,} elements", node.span)
-        ev.steps += len(result) if isinstance(result, (list, tuple)) else 0
-        return result
-
-    return Builtin(name, run)
-
-
-def _extreme(name: str, kind: type[prim.Min] | type[prim.Max], plain: Callable[[Any], Any]) -> Builtin:
-    def run(ev: Evaluator, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> Any:
-        values = ev.iterate(args[0], node.span) if len(args) == 1 else args
-        if not values:
-            raise error("RLX0116", f"`{name}` of an empty sequence", node.span)
-        if not any(isinstance(v, PrimExpr) for v in values):
-            return plain(values)
-        result = values[0]
-        for value in values[1:]:
-            result = prim.fold(kind, *prim.match(result, value))
-        return result
-
-    return Builtin(name, run)
-
-
-def _sum(ev: Evaluator, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> Any:
-    result = args[1] if len(args) > 1 else 0
-    for value in ev.iterate(args[0], node.span):
-        result = ev.binary("+", result, value, node.span)
-    return result
-
-
-def _map_over(name: str, test: Callable[[Iterable[Any]], bool]) -> Builtin:
-    return Builtin(name, lambda ev, args, kwargs, node: test(ev.truth(v, node.span) for v in ev.iterate(args[0], node.span)))
-
-
-BUILTINS: dict[str, Builtin] = {
-    "len": _python("len", len),
-    "range": _python("range", range),
-    "zip": _python("zip", lambda *seqs: list(zip(*seqs))),
-    "enumerate": _python("enumerate", lambda seq, start=0: list(enumerate(seq, start))),
-    "sorted": _python("sorted", sorted),
-    "reversed": _python("reversed", lambda seq: list(reversed(seq))),
-    "abs": _python("abs", abs),
-    "tuple": _python("tuple", tuple),
-    "list": _python("list", list),
-    "int": _python("int", int),
-    "float": _python("float", float),
-    "bool": _python("bool", bool),
-    "str": _python("str", str),
-    "dict": _python("dict", dict),
-    "set": _python("set", lambda seq=(): list(dict.fromkeys(seq))),
-    "isinstance": _python("isinstance", lambda value, kind: describe_kind(value) == getattr(kind, "name", None)),
-    "min": _extreme("min", prim.Min, min),
-    "max": _extreme("max", prim.Max, max),
-    "sum": Builtin("sum", _sum),
-    "any": _map_over("any", any),
-    "all": _map_over("all", all),
-}
-
-
-def describe_kind(value: Any) -> str:
-    """The name of the builtin type of a plain value, for `isinstance`."""
-    return type(value).__name__
