@@ -1,1 +1,13 @@
-"""(chapter)"""
+"""Operators: definitions in the language itself, from signature to kernel.
+
+In: `@R.op` functions of `stdlib/*.rlx` (or of a user's module). Out: calls, the struct info of their results, kernels.
+Read `definition` (what a definition is), `library` (where they come from), `signature` (arguments to a `Call`), `unify`
+(the signature as the shape rule), `functions` and `body` (how bodies run), `namespaces` and `reductions` (what they may
+call), `kernel` (stages to a PrimFunc), `elaborate` (inference and lowering of a call), `table` (the face of it all).
+"""
+
+from __future__ import annotations
+
+from relaxlang.ops.table import Operators, default_operators
+
+__all__ = ["Operators", "default_operators"]

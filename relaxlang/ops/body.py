@@ -1,0 +1,182 @@
+"""The evaluator of operator bodies: tensor computations become stages, other operators are inlined.
+
+`T.compute(shape, lambda *i: …)` makes a tensor; `T.reduce_axis(n)` with `T.sum(…, axis=k)` a reduction, as in TE. The
+stages are turned into a PrimFunc by `ops.kernel`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from relaxlang.arith import Analyzer
+from relaxlang.base.dtype import DType
+from relaxlang.base.source import Span
+from relaxlang.ir import prim, relax, tir
+from relaxlang.ir.prim import INT64, PrimExpr
+from relaxlang.ops.functions import BodyEvaluator
+from relaxlang.ops.values import UNKNOWN, Dim, Erased, TensorValue, Unknown, as_dim
+from relaxlang.syntax.comptime import Closure, Scope, Value, error
+
+
+class Stage(Value):
+    """A computation over spatial `axes` (block variables with their extents) that fills `outputs`, one body each."""
+
+    kind = "stage"
+
+    def __init__(self, axes: tuple[tuple[str, prim.Var, PrimExpr], ...], bodies: tuple[PrimExpr, ...], outputs: tuple[Computed, ...]) -> None:
+        self.axes = axes
+        self.bodies = bodies
+        self.outputs = outputs
+
+
+class Computed(TensorValue):
+    """A tensor that a stage computes."""
+
+    stage: Stage
+    named = False
+
+
+class OpEvaluator(BodyEvaluator):
+    """Runs the body of one operator, and of those it calls."""
+
+    def __init__(self, analyzer: Analyzer | None = None) -> None:
+        super().__init__()
+        self.analyzer = analyzer or Analyzer()
+        self.fresh: dict[prim.Var, None] = {}
+        self.scalars: dict[prim.Var, relax.Expr] = {}
+        self.extents: dict[prim.Var, PrimExpr] = {}
+        self.reduce_axes: dict[prim.Var, tir.Range] = {}
+        self.computed: list[Computed] = []
+        self.operator = ""
+        self.call_span: Span | None = None
+        self.inline: Callable[[str, list[Any], dict[str, Any], Span | None], Any] | None = None
+
+    # --- what is known of dimensions ----------------------------------------------------------------------------------
+    def fresh_dim(self, name: str) -> prim.Var:
+        """A dimension that is not known while compiling."""
+        var = prim.Var(name, INT64)
+        self.fresh[var] = None
+        return var
+
+    def runtime_scalar(self, name: str, dtype: DType, expr: relax.Expr) -> prim.Var:
+        """A scalar argument whose value is known only at run time."""
+        var = prim.Var(name, dtype)
+        self.scalars[var] = expr
+        return var
+
+    def same(self, a: Any, b: Any) -> bool:
+        """Whether two dimensions are provably equal."""
+        if isinstance(a, Unknown) or isinstance(b, Unknown):
+            raise Erased
+        if not isinstance(a, PrimExpr) and not isinstance(b, PrimExpr):
+            return bool(a == b)
+        left, right = as_dim(a), as_dim(b)
+        return bool(left == right) or self.analyzer.can_prove_equal(left, right)
+
+    def differ(self, a: Any, b: Any) -> bool:
+        """Whether two dimensions are provably different."""
+        if not isinstance(a, PrimExpr) and not isinstance(b, PrimExpr):
+            return bool(a != b)
+        return self.analyzer.can_prove(prim.NE(as_dim(a), as_dim(b)))
+
+    # --- hooks --------------------------------------------------------------------------------------------------------
+    def named(self, name: str, value: Any) -> None:
+        if isinstance(value, Computed) and not value.named:
+            value.name, value.named = name, True
+
+    def failed_assert(self, message: str, span: Span | None) -> Exception:
+        where = f"stated at {span}" if span else ""
+        return error("RLX0210", f"`R.{self.operator}`: {message}", self.call_span, notes=[where] if where else [])
+
+    def binary(self, op: str, a: Any, b: Any, span: Span | None) -> Any:
+        if op in ("==", "!=") and isinstance(a, (int, PrimExpr)) and isinstance(b, (int, PrimExpr)) and not _is_data(a, b):
+            # Dimensions: what can be decided is decided.
+            with suppress(Erased):
+                if self.same(a, b):
+                    return op == "=="
+                if self.differ(a, b):
+                    return op == "!="
+        if (isinstance(a, DType) or isinstance(b, DType)) and op in ("==", "!="):
+            if isinstance(a, Unknown) or isinstance(b, Unknown):
+                raise Erased
+            return (str(a) == str(b)) == (op == "==")
+        return super().binary(op, a, b, span)
+
+    # --- tensor computations ------------------------------------------------------------------------------------------
+    def compute(self, shape: Any, function: Any, name: str, span: Span | None) -> Any:
+        """`T.compute`: a tensor (or a tuple of tensors, for reductions of several values at once)."""
+        if isinstance(shape, Unknown):
+            raise Erased
+        dims = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+        if not isinstance(function, Closure):
+            raise error("RLX0135", "`T.compute` needs a lambda over the indices", span)
+        axes = []
+        for hint, dim in zip(_axis_names(function, len(dims), span), dims):
+            var = prim.Var(f"v_{hint}", INT64)
+            self.extents[var] = as_dim(dim)
+            axes.append((hint, var, as_dim(dim)))
+        value = ev_call(self, function, [var for _, var, _ in axes], span)
+        bodies = tuple(self.element(v, span) for v in (value if isinstance(value, (tuple, list)) else (value,)))
+        outputs = tuple(Computed(name if len(bodies) == 1 else f"{name}_{k}", dims, b.dtype) for k, b in enumerate(bodies))
+        stage = Stage(tuple(axes), bodies, outputs)
+        for output in outputs:
+            output.stage = stage
+        self.computed.extend(outputs)
+        return outputs if isinstance(value, (tuple, list)) else outputs[0]
+
+    def reduce_axis(self, extent: Any, name: str = "k") -> prim.Var:
+        """`T.reduce_axis`: a variable that runs over `range(extent)`."""
+        if isinstance(extent, Unknown):
+            raise Erased
+        var = prim.Var(f"v_{name}", INT64)
+        self.extents[var] = as_dim(extent)
+        self.reduce_axes[var] = tir.Range(prim.IntImm(INT64, 0), as_dim(extent))
+        return var
+
+    def element(self, value: Any, span: Span | None) -> PrimExpr:
+        """What a compute's lambda gave, as a scalar expression."""
+        if isinstance(value, (PrimExpr, bool, int, float)):
+            return prim.as_prim(value)
+        raise error("RLX0136", "an element must be a scalar expression", span)
+
+    def extent(self, index: PrimExpr) -> PrimExpr | None:
+        """The extent of a loop variable of this body, when `index` is one."""
+        return self.extents.get(index) if isinstance(index, prim.Var) else None
+
+
+def _is_data(*values: Any) -> bool:
+    return any(isinstance(v, PrimExpr) and not v.dtype.is_integer for v in values)
+
+
+def _axis_names(function: Closure, count: int, span: Span | None) -> list[str]:
+    """A name for each index, after the lambda's parameters; `*i` gives `i0`, `i1`, …"""
+    params = function.node.params
+    star = next((k for k, p in enumerate(params) if p.kind == "*"), None)
+    if star is None:
+        if len(params) != count:
+            raise error("RLX0135", f"the lambda takes {len(params)} indices, the shape has {count} dimensions", function.node.span or span)
+        return [p.name for p in params]
+    middle = count - (len(params) - 1)
+    if middle < 0:
+        raise error("RLX0135", f"the lambda takes at least {len(params) - 1} indices, the shape has {count} dimensions", span)
+    names = [p.name for p in params[:star]] + [f"{params[star].name}{k}" for k in range(middle)]
+    return names + [p.name for p in params[star + 1 :]]
+
+
+def ev_call(ev: OpEvaluator, function: Closure, args: list[Any], span: Span | None) -> Any:
+    """Call a lambda with values."""
+    from relaxlang.syntax import tree
+
+    return function.call(ev, args, {}, tree.Call(function.node, (), (), span=span))
+
+
+def scope_of_fresh(values: tuple[Dim, ...], fresh: dict[prim.Var, None]) -> bool:
+    """Whether any dimension mentions one that is not known."""
+    from relaxlang.ir.visit import free_vars
+
+    return any(v in fresh for d in values if isinstance(d, PrimExpr) for v in free_vars(d))
+
+
+__all__ = ["Computed", "OpEvaluator", "Scope", "Stage", "UNKNOWN", "ev_call", "scope_of_fresh"]

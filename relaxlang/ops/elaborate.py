@@ -1,0 +1,187 @@
+"""What an operator call means: the struct info of its result, and its kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from relaxlang.base.diagnostics import DiagnosticError
+from relaxlang.base.source import Span
+from relaxlang.ir import prim, relax
+from relaxlang.ir.struct_info import StructInfo, TensorStructInfo, TupleStructInfo, tensor_info
+from relaxlang.ir.visit import children, free_vars
+from relaxlang.ops.body import OpEvaluator
+from relaxlang.ops.definition import OpDef
+from relaxlang.ops.kernel import Kernel, build_kernel
+from relaxlang.ops.signature import attribute_value, bind
+from relaxlang.ops.unify import argument_value, match_arguments
+from relaxlang.ops.values import Erased, TensorValue, Unknown, as_dim
+from relaxlang.syntax import tree
+from relaxlang.syntax.comptime import Scope, as_dtype, error
+
+Lookup = Callable[[str], OpDef]
+
+
+def infer_call(definition: OpDef, call: relax.Call) -> StructInfo:
+    """The struct info of a call's result: requirements are checked, then the result annotation is evaluated.
+
+    What mentions a dimension that is not known is erased.
+    """
+    ev = _evaluator(definition, call, None)
+    values = [argument_value(ev, definition, p, a, call) for p, a in zip(_params(definition, call), call.args)]
+    scope = match_arguments(ev, definition, values, call.attrs, call.span)
+    try:
+        ev.run(_requirements(definition), Scope({}, scope))
+    except Erased:
+        pass  # What is not known can't be checked yet.
+    return _erase(ev, _result_info(ev, definition.returns, scope))
+
+
+def lower_call(definition: OpDef, call: relax.Call, lookup: Lookup) -> Kernel | relax.Expr:
+    """What computes a call: a kernel, or an expression (a packed call) for operators that are defined by one."""
+    ev = _evaluator(definition, call, lookup)
+    params = _params(definition, call)
+    values = [argument_value(ev, definition, p, a, call) for p, a in zip(params, call.args)]
+    tensors = [t for v in values for t in (v if isinstance(v, tuple) else (v,)) if isinstance(t, TensorValue)]
+    try:
+        scope = match_arguments(ev, definition, values, call.attrs, call.span)
+        result = ev.run(definition.body, Scope({}, scope))
+    except Erased:
+        raise _not_known(definition, call, tensors) from None
+    if isinstance(result, relax.Expr):
+        return result.replace(span=call.span) if isinstance(result, relax.Call) else result
+    is_tuple = isinstance(result, (tuple, list))
+    results = list(result) if is_tuple else [result]
+    if not results or not all(isinstance(r, TensorValue) for r in results):
+        raise error("RLX0139", f"the body of `R.{definition.name}` does not return a tensor", definition.span)
+    kernel = build_kernel(ev, tensors, results, is_tuple)
+    return kernel.replace(casts=_casts(ev, tensors)) if ev.fresh else kernel
+
+
+def _evaluator(definition: OpDef, call: relax.Call, lookup: Lookup | None) -> OpEvaluator:
+    ev = OpEvaluator()
+    ev.operator = definition.name
+    ev.call_span = call.span
+    if lookup is not None:
+        ev.inline = lambda name, args, kwargs, span: _inline(ev, lookup(name), args, kwargs, span)
+    return ev
+
+
+def _params(definition: OpDef, call: relax.Call) -> tuple[Any, ...]:
+    params = definition.arg_params
+    if len(call.args) > len(params):
+        takes = f"takes at most {len(params)} values, {len(call.args)} were given"
+        raise error("RLX0113", f"`R.{definition.name}` {takes}", call.span)
+    return params
+
+
+def _inline(ev: OpEvaluator, definition: OpDef, args: list[Any], kwargs: dict[str, Any], span: Span | None) -> Any:
+    """The result of another operator's body on tensors of this one."""
+    given = bind(definition, args, kwargs, span)
+    values = [given[p.name] for p in definition.arg_params if p.name in given]
+    attrs = {p.name: attribute_value(definition, p, given, span) for p in definition.attr_params}
+    outer, ev.operator = ev.operator, definition.name
+    scope = match_arguments(ev, definition, values, attrs, ev.call_span)
+    result = ev.run(definition.body, Scope({}, scope))
+    ev.operator = outer
+    return result
+
+
+# --- inference --------------------------------------------------------------------------------------------------------
+_requirement_cache: dict[int, tuple[OpDef, tuple[tree.Stmt, ...]]] = {}
+
+
+def _requirements(definition: OpDef) -> tuple[tree.Stmt, ...]:
+    """The leading statements of a body, up to the first that computes a tensor or returns."""
+    cached = _requirement_cache.get(id(definition))
+    if cached is None:
+        count = 0
+        for stmt in definition.body:
+            if _computes(stmt):
+                break
+            count += 1
+        cached = _requirement_cache[id(definition)] = (definition, definition.body[:count])
+    return cached[1]
+
+
+def _computes(stmt: tree.Stmt) -> bool:
+    work: list[Any] = [stmt]
+    while work:
+        node = work.pop()
+        if isinstance(node, tree.Return):
+            return True
+        if isinstance(node, tree.Attribute) and isinstance(node.value, tree.Name):
+            if node.value.id == "R" or (node.value.id == "T" and node.attr in ("compute", "reduce_axis")):
+                return True
+        work.extend(children(node))
+    return False
+
+
+def _result_info(ev: OpEvaluator, annotation: tree.Expr, scope: Scope) -> StructInfo:
+    """The result annotation evaluated; each part that is not known is left open by itself."""
+    if isinstance(annotation, tree.Call) and isinstance(annotation.func, tree.Attribute) and annotation.func.attr == "Tensor":
+        named = {k.name: k.value for k in annotation.keywords}
+        shape = _maybe(ev, annotation.args[0] if annotation.args else named.get("shape"), scope)
+        dtype = _maybe(ev, annotation.args[1] if len(annotation.args) > 1 else named.get("dtype"), scope)
+        of = None if dtype is None else as_dtype(dtype, annotation.span)
+        if shape is None:
+            ndim = _maybe(ev, named.get("ndim"), scope)
+            return tensor_info(None, of, -1 if ndim is None else ndim)
+        return tensor_info(tuple(as_dim(d) for d in shape), of)
+    try:
+        info = ev.expr(annotation, scope)
+    except Erased:
+        from relaxlang.ir.struct_info import OBJECT
+
+        return OBJECT
+    if isinstance(info, (tuple, list)):
+        return TupleStructInfo(tuple(info))
+    if not isinstance(info, StructInfo):
+        raise error("RLX0131", "the result of an operator must be a struct info", annotation.span)
+    return info
+
+
+def _maybe(ev: OpEvaluator, node: tree.Expr | None, scope: Scope) -> Any:
+    if node is None:
+        return None
+    try:
+        value = ev.expr(node, scope)
+    except Erased:
+        return None
+    return None if isinstance(value, Unknown) else value
+
+
+def _erase(ev: OpEvaluator, info: StructInfo) -> StructInfo:
+    """Without what mentions a dimension that is not known."""
+    unknown = {**ev.fresh, **dict.fromkeys(ev.scalars)}
+    if not unknown:
+        return info
+    if isinstance(info, TensorStructInfo) and info.dims is not None and any(v in unknown for v in free_vars(info.dims)):
+        return tensor_info(None, info.dtype, info.ndim)
+    if isinstance(info, TupleStructInfo):
+        return TupleStructInfo(tuple(_erase(ev, f) for f in info.fields))
+    return info
+
+
+# --- lowering ---------------------------------------------------------------------------------------------------------
+def _casts(ev: OpEvaluator, tensors: list[TensorValue]) -> tuple[tuple[relax.Expr, TensorStructInfo], ...]:
+    """The arguments whose dimensions are not known, each with the struct info that names them."""
+    casts = []
+    for tensor in tensors:
+        shape = tensor.shape
+        if not isinstance(shape, Unknown) and tensor.expr is not None and any(isinstance(d, prim.Var) and d in ev.fresh for d in shape):
+            dtype = None if isinstance(tensor.dtype, Unknown) else tensor.dtype
+            casts.append((tensor.expr, tensor_info(tuple(as_dim(d) for d in shape), dtype)))
+    return tuple(casts)
+
+
+def _not_known(definition: OpDef, call: relax.Call, tensors: list[TensorValue]) -> DiagnosticError:
+    vague = [t.name for t in tensors if isinstance(t.shape, Unknown) or isinstance(t.dtype, Unknown)]
+    what = f"the rank or dtype of `{vague[0]}`" if vague else "a shape that it needs"
+    return error(
+        "RLX0211",
+        f"`R.{definition.name}` can't be compiled: {what} is not known",
+        call.span,
+        help='state it with `R.match_cast(x, R.Tensor((n, m), "float32"))`',
+    )
+

@@ -1,0 +1,108 @@
+"""Where operator definitions come from: the files of `stdlib/`, each parsed when one of its operators is first needed."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterable
+from pathlib import Path
+
+from relaxlang.base.diagnostics import Diagnostics
+from relaxlang.base.resources import resource_dir
+from relaxlang.base.source import Source
+from relaxlang.ops.definition import OpDef, is_operator, read_definition
+from relaxlang.ops.functions import CompileTimeFunction
+from relaxlang.ops.namespaces import root_scope
+from relaxlang.syntax import tree
+from relaxlang.syntax.comptime import Scope
+from relaxlang.syntax.parser import parse_surface
+
+_OPERATOR = re.compile(r"^@R\.op(?:\(\s*\"([\w.]+)\"[^\n]*\)|\([^\n]*\))?[ \t]*\n(?:@[^\n]*\n)*def (\w+)", re.MULTILINE)
+
+
+class Library:
+    """The operators defined in a folder of `.rlx` files; `prelude.rlx` holds the functions that every file may call.
+
+    Thread-safe. The index comes from a scan of the texts for `@R.op`; nothing is parsed before it is needed.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._lock = threading.RLock()
+        self._texts = {path: path.read_text(encoding="utf-8") for path in sorted(folder.rglob("*.rlx"))}
+        self._index: dict[str, Path] = {}
+        for path, text in self._texts.items():
+            for match in _OPERATOR.finditer(text):
+                self._index[match[1] or match[2]] = path
+        self._prefixes = {n[: k] for n in self._index for k, c in enumerate(n) if c == "."}
+        self._loaded: dict[str, OpDef] = {}
+        self._prelude: Scope | None = None
+
+    def names(self) -> Iterable[str]:
+        """All operator names."""
+        return self._index.keys()
+
+    def has(self, name: str) -> bool:
+        """Whether `name` is an operator or a prefix of one."""
+        return name in self._index or name in self._prefixes
+
+    def get(self, name: str) -> OpDef | None:
+        """The definition of an operator; its file is parsed at the first call."""
+        found = self._loaded.get(name)
+        if found is None and name in self._index:
+            with self._lock:
+                if name not in self._loaded:
+                    self._load(self._index[name])
+                found = self._loaded[name]
+        return found
+
+    def path(self, name: str) -> Path:
+        """The file that defines an operator."""
+        return self._index[name]
+
+    def prelude(self) -> Scope:
+        """The functions of `prelude.rlx`."""
+        with self._lock:
+            if self._prelude is None:
+                module = self._parse(self.folder / "prelude.rlx")
+                root = root_scope(self.has, lambda: self._index)
+                self._prelude = file_scope(module.body, root)
+            return self._prelude
+
+    def _parse(self, path: Path) -> tree.Module:
+        diagnostics = Diagnostics()
+        name = (Path("stdlib") / path.relative_to(self.folder)).as_posix()
+        module = parse_surface(Source(name, self._texts[path]), diagnostics)
+        diagnostics.check()
+        return module
+
+    def _load(self, path: Path) -> None:
+        body = self._parse(path).body
+        for definition in definitions(body, file_scope(body, self.prelude())):
+            self._loaded[definition.name] = definition
+
+
+def definitions(body: Iterable[tree.Stmt], scope: Scope) -> list[OpDef]:
+    """The operators that a file or module body defines."""
+    return [read_definition(s, scope) for s in body if isinstance(s, tree.FunctionDef) and is_operator(s)]
+
+
+def file_scope(body: Iterable[tree.Stmt], parent: Scope | None) -> Scope:
+    """The compile-time functions of a file: its plain `def`s."""
+    scope = Scope({}, parent)
+    for stmt in body:
+        if isinstance(stmt, tree.FunctionDef) and not stmt.decorators:
+            scope.names[stmt.name] = CompileTimeFunction(stmt, scope)
+    return scope
+
+
+_standard: list[Library] = []
+_standard_lock = threading.Lock()
+
+
+def standard_library() -> Library:
+    """The library in `stdlib/`, read once per process."""
+    with _standard_lock:
+        if not _standard:
+            _standard.append(Library(resource_dir("stdlib")))
+        return _standard[0]

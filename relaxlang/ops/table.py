@@ -1,0 +1,77 @@
+"""The operator table that parser, inference and legalisation share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from relaxlang.base.diagnostics import fail
+from relaxlang.base.recursion import deep_recursion
+from relaxlang.base.source import Span
+from relaxlang.base.suggest import did_you_mean
+from relaxlang.ir import relax
+from relaxlang.ir.struct_info import StructInfo
+from relaxlang.ops.definition import OpDef
+from relaxlang.ops.elaborate import infer_call, lower_call
+from relaxlang.ops.kernel import Kernel
+from relaxlang.ops.library import Library, definitions, file_scope, standard_library
+from relaxlang.ops.signature import make_call
+from relaxlang.syntax import tree
+
+
+class Operators:
+    """The operators of a library, and those that a module defines itself. See `syntax.operators.OperatorTable`."""
+
+    def __init__(self, library: Library, own: dict[str, OpDef] | None = None) -> None:
+        self.library = library
+        self.own = own or {}
+
+    def extended(self, body: Iterable[tree.Stmt]) -> Operators:
+        """A table that also has the operators (and compile-time functions) which a module's statements define."""
+        body = list(body)
+        more = definitions(body, file_scope(body, self.library.prelude()))
+        return Operators(self.library, {**self.own, **{d.name: d for d in more}})
+
+    def names(self) -> Iterable[str]:
+        """All operator names, sorted."""
+        return sorted({*self.library.names(), *self.own})
+
+    def has(self, name: str) -> bool:
+        """Whether `name` is an operator or a prefix of one."""
+        return name in self.own or self.library.has(name) or any(n.startswith(name + ".") for n in self.own)
+
+    def find(self, name: str) -> OpDef | None:
+        """The definition of an operator, or None."""
+        return self.own.get(name) or self.library.get(name)
+
+    def get(self, name: str, span: Span | None = None) -> OpDef:
+        """The definition of an operator; a diagnostic when there is none."""
+        found = self.find(name)
+        if found is None:
+            near = did_you_mean(name, self.names())
+            fail("RLX0103", f"there is no operator `R.{name}`", span, help=f"did you mean `R.{near}`?" if near else "")
+        return found
+
+    def make_call(self, name: str, args: list[Any], kwargs: dict[str, Any], span: Span | None) -> relax.Call:
+        """The call `R.name(*args, **kwargs)`, without struct info."""
+        return make_call(self.get(name, span), args, kwargs, span)
+
+    def infer(self, call: relax.Call) -> StructInfo:
+        """The struct info of the result of an operator call."""
+        assert isinstance(call.op, relax.Op)
+        return infer_call(self.get(call.op.name, call.span), call)
+
+    def lower(self, call: relax.Call) -> Kernel | relax.Expr:
+        """What computes an operator call: a kernel, or an expression that stands for it."""
+        assert isinstance(call.op, relax.Op)
+        with deep_recursion():
+            return lower_call(self.get(call.op.name, call.span), call, self.get)
+
+    def is_pure(self, name: str) -> bool:
+        """Whether the operator has no side effect."""
+        return self.get(name).pure
+
+
+def default_operators() -> Operators:
+    """The operators of the standard library."""
+    return Operators(standard_library())
