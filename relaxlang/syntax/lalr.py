@@ -42,7 +42,9 @@ class Parser:
         self.source: Source = lexer.source
         self.explain = explain
         self.report = lexer.report
-        self.callbacks = [getattr(callbacks, rule.callback) if rule.kind == CALL else None for rule in tables.rules]
+        self.callbacks: list[Any] = [
+            getattr(callbacks, rule.callback) if rule.kind == CALL else None for rule in tables.rules
+        ]
         self.states = [tables.starts[start]]
         self.values: list[Any] = []
         self.starts: list[int] = []
@@ -54,13 +56,13 @@ class Parser:
         """The value of the start rule; None when the text is beyond recovery (an error was reported then)."""
         stream: Iterator[Token] | None = self.lexer.tokens()
         while stream is not None:
-            failed = self._drive(stream)
+            failed = self.drive(stream)
             if failed is None:
                 return self.values[0]
             stream = self._recover(failed, stream)
         return None
 
-    def _drive(self, stream: Iterator[Token]) -> Token | None:
+    def drive(self, stream: Iterator[Token]) -> Token | None:
         """Consume tokens up to the end (None) or to the one that does not fit."""
         states, values, starts = self.states, self.values, self.starts
         rows, skips = self.tables.rows, self.tables.skips
@@ -140,25 +142,35 @@ class Parser:
         return count
 
     def _recover(self, token: Token, stream: Iterator[Token]) -> Iterator[Token] | None:
-        """Report `token`, drop its statement, put `_ERROR` there, and return the tokens from the end of the line on."""
+        """Report `token`, drop its statement, put `_ERROR` there, and return the tokens from the end of the line on.
+
+        None when there is no statement to drop (a lone expression), or after too many errors.
+        """
         if token.type != "UNREADABLE":
             self.report(self.explain(self, token))
         self.errors += 1
-        at = self.statement_base()
-        if at is None or self.errors > MAX_ERRORS:
+        broke_off = False  # whether the statement ends before this line: a header without block, a lone decorator
+        if not self.accepts("_ERROR"):
+            at = self.statement_base()
+            if at is None:
+                return None
+            broke_off = self.last.type == "_NEWLINE"
+            del self.states[at + 1 :], self.values[at:], self.starts[at:]
+        if self.errors > MAX_ERRORS:
             return None
-        first = self.last.type == "_NEWLINE" or token.type in ("_INDENT", "_DEDENT", "$END")
-        del self.states[at + 1 :], self.values[at:], self.starts[at:]
-        error = Token("_ERROR", "", token.start, token.start)
-        stop = Token("_NEWLINE", "", token.start, token.start)
-        if first and token.type != "UNREADABLE":
-            return chain((error, stop, token), stream) if token.type != "_NEWLINE" else chain((error, stop), stream)
+        error, stop = (Token(kind, "", token.start, token.start) for kind in ("_ERROR", "_NEWLINE"))
+        if broke_off or token.type in ("_INDENT", "_DEDENT", "$END"):
+            return chain((error, stop, token), stream)
+        self.lexer.quiet = True
         while token.type not in ("_NEWLINE", "$END"):
             line = self.begins_line_outside(token)
             if line is not None:
-                return chain((error, stop), self.lexer.resume(line))
-            token = next(stream)
-        return chain((error, token) if token.type == "_NEWLINE" else (error, stop, token), stream)
+                stream = self.lexer.resume(line)
+                token = stop
+            else:
+                token = next(stream)
+        self.lexer.quiet = False
+        return chain((error, stop, token) if token.type == "$END" else (error, token), stream)
 
     def statement_base(self) -> int | None:
         """The index in `states` of the state that the current statement began in; None inside a lone expression."""

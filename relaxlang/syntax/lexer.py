@@ -20,10 +20,25 @@ MAX_BLOCKS = 100
 _PAIRS = {"(": ")", "[": "]", "{": "}"}
 # A line inside brackets that begins with one of these words shows that a bracket was never closed.
 _STATEMENT_WORDS = frozenset("def class return with while assert pass break continue import from".split())
-_LOOKALIKES = {
-    "\u201c": '"', "\u201d": '"', "\u2018": "'", "\u2019": "'", "\u2212": "-", "\u2013": "-", "\u00d7": "*", "\u2264": "<=", "\u2265": ">=",
-    "\u2260": "!=", "\uff08": "(", "\uff09": ")", "\uff0c": ",", "\uff1a": ":", "\u00a0": " ", "\u3000": " ", "\u2192": "->",
-}  # fmt: skip
+_LOOKALIKES = {  # what word processors and input methods write instead
+    "\u201c": '"',
+    "\u201d": '"',
+    "\u2018": "'",
+    "\u2019": "'",
+    "\u2212": "-",
+    "\u2013": "-",
+    "\u00d7": "*",
+    "\u2264": "<=",
+    "\u2265": ">=",
+    "\u2260": "!=",
+    "\u2192": "->",
+    "\uff08": "(",
+    "\uff09": ")",
+    "\uff0c": ",",
+    "\uff1a": ":",
+    "\u00a0": " ",
+    "\u3000": " ",
+}
 _SPACES = re.compile(r"[ \t\f]*")
 _QUOTE = re.compile(r"[A-Za-z]{0,2}(\"\"\"|'''|\"|')")
 _WORD = re.compile(r"\w+")
@@ -81,9 +96,11 @@ class Lexer:
         self.vocabulary = vocabulary
         self.source = source
         self.report = report
+        self.quiet = False  # set while the parser skips the rest of a bad statement
         self.start = start
         self.end = len(source.text) if end is None else end
         self.nested = nested
+        self.unfinished = False  # set when the text ends inside a bracket or string, or after a backslash
         self.comments: list[Span] = []
         self.brackets: list[Token] = []
         self.indents: list[tuple[int, int]] = [(0, 0)]
@@ -95,7 +112,7 @@ class Lexer:
     def resume(self, at: int) -> Iterator[Token]:
         """Tokens from the start of a line on, with no bracket open: the parser's way out of an unclosed bracket."""
         self.brackets.clear()
-        at, edges = self._begin_line(at)
+        at, edges = self._begin_line(at, at)
         yield from edges
         yield from self._scan(at)
 
@@ -107,14 +124,14 @@ class Lexer:
         while True:
             found = match(text, at, end)
             if found is None:
-                at = self._skip_blank(at)
+                at = _end_of(self.vocabulary.blank, text, at, end)
                 if at >= end:
                     break
                 token, at = self._unreadable(at)
                 last = token.end
                 yield token
                 continue
-            kind: str = found.lastgroup  # type: ignore[assignment]  # every alternative of the expression is named
+            kind = found.lastgroup or "MARK"  # every alternative has a name; the type checker cannot know
             start, at = found.span(kind)
             word = text[start:at]
             if kind == "NAME":
@@ -123,7 +140,7 @@ class Lexer:
                     self._report_unclosed()
                     yield Token("UNREADABLE", "", last, last)
                     yield Token("_NEWLINE", "", last, last)
-                    at, edges = self._begin_line(text.rfind("\n", 0, start) + 1)
+                    at, edges = self._begin_line(text.rfind("\n", 0, start) + 1, last)
                     yield from edges
                     line = last = at
                     continue
@@ -138,7 +155,7 @@ class Lexer:
                     continue
                 if last > line:
                     yield Token("_NEWLINE", "", last, last)
-                at, edges = self._begin_line(at)
+                at, edges = self._begin_line(at, last)
                 yield from edges
                 line = last = at
                 continue
@@ -153,6 +170,7 @@ class Lexer:
 
     def _finish(self, line: int, last: int) -> Iterator[Token]:
         if self.brackets:
+            self.unfinished = True
             self._report_unclosed()
             yield Token("UNREADABLE", "", last, last)
         if not self.nested:
@@ -162,17 +180,17 @@ class Lexer:
                 yield Token("_DEDENT", "", last, last)
         yield Token("$END", "", last, last)
 
+    def _report(self, diagnostic: Diagnostic) -> None:
+        if not self.quiet:
+            self.report(diagnostic)
+
     # --- lines and indentation ----------------------------------------------------------------------------------------
     def first_on_line(self, at: int) -> bool:
         """Whether only blanks stand before `at` on its line."""
         text = self.source.text
         return not text[max(text.rfind("\n", 0, at) + 1, self.start) : at].strip()
 
-    def _skip_blank(self, at: int) -> int:
-        found = self.vocabulary.blank.match(self.source.text, at, self.end)
-        return found.end() if found is not None else at
-
-    def _begin_line(self, at: int) -> tuple[int, list[Token]]:
+    def _begin_line(self, at: int, last: int) -> tuple[int, list[Token]]:
         """Pass empty lines, and compare the next line's indentation with the open blocks.
 
         Returns where its first word is due, and the `_INDENT` or `_DEDENT` tokens that come before.
@@ -181,7 +199,7 @@ class Lexer:
         if at == 0 and text.startswith("\ufeff"):
             at = 1
         while True:
-            line, at = at, _SPACES.match(text, at, end).end()  # type: ignore[union-attr]  # it matches nothing, too
+            line, at = at, _end_of(_SPACES, text, at, end)
             if text.startswith("#", at):
                 stop = text.find("\n", at, end)
                 stop = end if stop < 0 else stop
@@ -194,9 +212,9 @@ class Lexer:
             elif text.startswith("\r\n", at):
                 at += 2
             else:
-                return at, self._edges(line, at)
+                return at, self._edges(line, at, last)
 
-    def _edges(self, line: int, at: int) -> list[Token]:
+    def _edges(self, line: int, at: int, last: int) -> list[Token]:
         indents, prefix = self.indents, self.source.text[line:at].rpartition("\f")[2]
         # As in Python, two measures of a tab: when they order two lines differently, the indentation is ambiguous.
         here = (len(prefix.expandtabs(8)), len(prefix)) if "\t" in prefix else (len(prefix), len(prefix))
@@ -207,16 +225,21 @@ class Lexer:
                 self._report_tabs(line, at)
             indents.append(here)
             if len(indents) == MAX_BLOCKS + 2:
-                self.report(
-                    Diagnostic("RLX0009", f"more than {MAX_BLOCKS} nested blocks", Span(self.source, line, at), help="move the inner blocks into functions")
+                self._report(
+                    Diagnostic(
+                        "RLX0009",
+                        f"more than {MAX_BLOCKS} nested blocks",
+                        Span(self.source, line, at),
+                        help="move the inner blocks into functions",
+                    )
                 )
             return [Token("_INDENT", "", at, at)]
         edges = []
         while here[0] < indents[-1][0]:
             closed = indents.pop()
-            edges.append(Token("_DEDENT", "", at, at))
+            edges.append(Token("_DEDENT", "", last, last))  # a block ends with its last word
         if here[0] > indents[-1][0]:
-            self.report(
+            self._report(
                 Diagnostic(
                     "RLX0006",
                     "unindent matches no outer block",
@@ -232,7 +255,7 @@ class Lexer:
         return edges
 
     def _report_tabs(self, line: int, at: int) -> None:
-        self.report(
+        self._report(
             Diagnostic(
                 "RLX0007",
                 "tabs and spaces are mixed in the indentation",
@@ -254,10 +277,10 @@ class Lexer:
             return True
         span = Span(self.source, start, start + 1)
         if not brackets:
-            self.report(Diagnostic("RLX0005", f"unmatched `{word}`", span, label="no bracket is open here"))
+            self._report(Diagnostic("RLX0005", f"unmatched `{word}`", span, label="no bracket is open here"))
             return False
         opened = brackets[-1]
-        self.report(
+        self._report(
             Diagnostic(
                 "RLX0005",
                 f"`{word}` does not close `{opened.text}`",
@@ -266,7 +289,9 @@ class Lexer:
                 labels=[Label(Span(self.source, opened.start, opened.end), "opened here")],
             )
         )
-        if any(_PAIRS[b.text] == word for b in brackets):
+        if not any(_PAIRS[b.text] == word for b in brackets[:-1]):
+            brackets.pop()  # most likely the wrong kind of bracket
+        else:
             while _PAIRS[brackets.pop().text] != word:
                 pass
         return False
@@ -284,7 +309,7 @@ class Lexer:
         )
 
     def _report_unclosed(self) -> None:
-        self.report(self.unclosed())
+        self._report(self.unclosed())
         self.brackets.clear()
 
     # --- what is no token ---------------------------------------------------------------------------------------------
@@ -298,26 +323,33 @@ class Lexer:
         span = Span(self.source, at, at + 1)
         like = _LOOKALIKES.get(char)
         if char == "\\":
-            self.report(Diagnostic("RLX0001", "a backslash joins two lines only as the last character of a line", span))
+            self.unfinished = not text[at + 1 : end].strip()
+            self._report(
+                Diagnostic("RLX0001", "a backslash joins two lines only as the last character of a line", span)
+            )
         elif like is not None:
             name = unicodedata.name(char, "character").lower()
             fix = Fix(span, like, f"write `{like}`")
-            self.report(Diagnostic("RLX0001", f"unexpected {name} `{char}`", span, help=f"write `{like}`", fixes=[fix]))
+            self._report(
+                Diagnostic("RLX0001", f"unexpected {name} `{char}`", span, help=f"write `{like}`", fixes=[fix])
+            )
         else:
             shown = f"`{char}`" if char.isprintable() else f"U+{ord(char):04X}"
-            self.report(Diagnostic("RLX0001", f"unexpected character {shown}", span))
+            self._report(Diagnostic("RLX0001", f"unexpected character {shown}", span))
         return Token("UNREADABLE", char, at, at + 1), at + 1
 
     def _unterminated(self, at: int, quote: str, inside: int) -> tuple[Token, int]:
         text = self.source.text
         stop = self.end
-        if len(quote) == 1:
+        if len(quote) > 1:
+            self.unfinished = True
+        else:
             stop = text.find("\n", inside, self.end)
             while stop > 0 and text[stop - 1] == "\\" and stop < self.end:  # a joined line belongs to the string
                 stop = text.find("\n", stop + 1, self.end)
             stop = self.end if stop < 0 else stop
         self.brackets.clear()  # what would close them is inside the string
-        self.report(
+        self._report(
             Diagnostic(
                 "RLX0002",
                 f"unterminated {'triple-quoted ' if len(quote) > 1 else ''}string",
@@ -330,22 +362,26 @@ class Lexer:
 
     def _unicode_name(self, kind: str, word: str, start: int) -> tuple[str, str]:
         """Python's rule: names are compared in their normal form NFKC."""
-        word = unicodedata.normalize("NFKC", word)
         if word.isidentifier():
+            word = unicodedata.normalize("NFKC", word)
             return self.vocabulary.names.get(word, kind), word
         bad = next((c for c in word if not ("a" + c).isidentifier()), word[0])
-        self.report(Diagnostic("RLX0001", f"unexpected character `{bad}` in a name", Span(self.source, start, start + len(word))))
+        self._report(
+            Diagnostic(
+                "RLX0001", f"unexpected character `{bad}` in a name", Span(self.source, start, start + len(word))
+            )
+        )
         return "UNREADABLE", word
 
     def _glued_number(self, kind: str, start: int, at: int) -> tuple[str, int]:
         """`1if` is a number and a keyword; `1x` and `0b12` are nothing."""
-        rest: str = _WORD.match(self.source.text, at, self.end)[0]  # type: ignore[index]  # the caller saw a word
+        stop = _end_of(_WORD, self.source.text, at, self.end)
+        rest = self.source.text[at:stop]
         if rest in self.vocabulary.names:
             return kind, at
-        stop = at + len(rest)
         written = self.source.text[start:stop]
         complex_ = rest in ("j", "J")
-        self.report(
+        self._report(
             Diagnostic(
                 "RLX0003",
                 "complex numbers are not part of the language" if complex_ else f"`{written[:40]}` is not a number",
@@ -354,3 +390,9 @@ class Lexer:
             )
         )
         return "UNREADABLE", stop
+
+
+def _end_of(pattern: re.Pattern[str], text: str, at: int, end: int) -> int:
+    """Where a match of `pattern` at `at` ends; `at` itself when there is none."""
+    found = pattern.match(text, at, end)
+    return at if found is None else found.end()

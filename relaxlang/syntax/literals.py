@@ -14,17 +14,27 @@ MAX_DIGITS = 4300  # as in Python: converting more takes quadratic time
 Report = Callable[[Diagnostic], None]
 
 _PARTS = re.compile(r"([A-Za-z]*)(\"\"\"|'''|\"|')")
-_ESCAPE = re.compile(r"\\(?:([0-7]{1,3})|x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|N\{([^}]*)\}|(\r\n|[\s\S]))")
-_SINGLE = {
-    "\n": "", "\r\n": "", "\\": "\\", "'": "'", '"': '"', "a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v",
-}  # fmt: skip
-_NEEDS = {"x": "`\\x` needs 2 hexadecimal digits", "u": "`\\u` needs 4 hexadecimal digits", "U": "`\\U` needs 8 hexadecimal digits", "N": "`\\N` needs a `{name}`"}
+_ESCAPE = re.compile(
+    r"\\(?:([0-7]{1,3})|x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|N\{([^}]*)\}|(\r\n|[\s\S]))"
+)
+# A joined line, a quoted character, and the controls.
+_SINGLE = {"\n": "", "\r\n": "", "\\": "\\", "'": "'", '"': '"'} | dict(zip("abfnrtv", "\a\b\f\n\r\t\v"))
+_NEEDS = {
+    "x": "`\\x` needs 2 hexadecimal digits",
+    "u": "`\\u` needs 4 hexadecimal digits",
+    "U": "`\\U` needs 8 hexadecimal digits",
+    "N": "`\\N` needs a `{name}`",
+}
 
 
 def integer(text: str, span: Span, report: Report) -> int:
     """The value of an integer literal; 0, after a report, when it has none."""
     if len(text) > MAX_DIGITS:
-        report(Diagnostic("RLX0003", f"an integer of {len(text)} digits is too long", span, help=f"at most {MAX_DIGITS} digits"))
+        report(
+            Diagnostic(
+                "RLX0003", f"an integer of {len(text)} digits is too long", span, help=f"at most {MAX_DIGITS} digits"
+            )
+        )
         return 0
     if text[0] == "0" and text.strip("0_") and text.isdigit() | ("_" in text and text.replace("_", "").isdigit()):
         help = f"write `{text.lstrip('0_')}`, or `0o{text.lstrip('0_')}` for an octal number"
@@ -48,7 +58,14 @@ def string(text: str, source: Source, start: int, report: Report) -> str:
     if "b" in prefix or "f" in prefix:
         kind = "byte strings" if "b" in prefix else "f-strings"
         span = Span(source, start, start + len(prefix))
-        report(Diagnostic("RLX0011", f"{kind} are not part of the language", span, help=f"remove the prefix `{text[: len(prefix)]}`"))
+        report(
+            Diagnostic(
+                "RLX0011",
+                f"{kind} are not part of the language",
+                span,
+                help=f"remove the prefix `{text[: len(prefix)]}`",
+            )
+        )
     if "\r" in content:
         content = content.replace("\r\n", "\n")
     if "\\" not in content or "r" in prefix:
@@ -58,8 +75,15 @@ def string(text: str, source: Source, start: int, report: Report) -> str:
         value = _escape(found)
         if value is None:
             at = start + begin + found.start()
-            why = _NEEDS.get(found[6], f"no character is named `{found[5]}`" if found[5] is not None else "there is no such character")
-            report(Diagnostic("RLX0003", f"`{found[0]}` is not an escape sequence: {why}", Span(source, at, at + len(found[0]))))
+            why = _NEEDS.get(
+                found[6],
+                f"no character is named `{found[5]}`" if found[5] is not None else "there is no such character",
+            )
+            report(
+                Diagnostic(
+                    "RLX0003", f"`{found[0]}` is not an escape sequence: {why}", Span(source, at, at + len(found[0]))
+                )
+            )
             return ""
         return value
 

@@ -1,39 +1,105 @@
-"""The parser: text in, surface tree out, every syntax error reported.
+"""The parser: bytes to text, text to surface tree, with every syntax error reported.
 
-    source = decode_source("model.rlx", data, diagnostics)
+    source = decode_source("model.rlx", data)
     module = parse_surface(source, diagnostics)
     diagnostics.check()
 
-The tree that comes back beside errors lacks the statements that could not be read; later phases wait for `check`.
+A tree that comes back beside errors lacks the statements that could not be read, so later phases wait for `check`.
+Depth: brackets and prefix operators nest at most 200 levels and blocks at most 100 (RLX0009), but a chain such as
+`a + a + …` or `x[0][0]…` is as deep as it is long, since it leans left.
 """
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
-from relaxlang.base.diagnostics import Diagnostic, Diagnostics
+from relaxlang.base.diagnostics import Diagnostic, DiagnosticError, Diagnostics
 from relaxlang.base.source import Source, Span
-from relaxlang.syntax import literals, tree
+from relaxlang.syntax import tree
 from relaxlang.syntax.actions import Actions
 from relaxlang.syntax.lalr import Parser
 from relaxlang.syntax.lexer import Lexer, Vocabulary
+from relaxlang.syntax.literals import string_content
 from relaxlang.syntax.messages import explain
 from relaxlang.syntax.tables import Tables, load_tables
+
+_CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")  # bytes that no text has; \x1b begins terminal colours
 
 
 @cache
 def language() -> tuple[Tables, Vocabulary]:
-    """The tables of the language, and its words."""
+    """The grammar's tables and its words."""
     tables = load_tables(("rlx", "expr", "lexical"), ("module", "expression"))
     return tables, Vocabulary(tables)
 
 
+def decode_source(name: str, data: bytes) -> Source:
+    """The text of a file: UTF-8, with or without a byte order mark, any line breaks.
+
+    Raises `DiagnosticError` (RLX0012) for what is no text, with the line of the first bad byte.
+    """
+    try:
+        if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+            raise DiagnosticError([Diagnostic("RLX0012", f"`{name}` is UTF-16", help="save the file as UTF-8")])
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        good = error.object[: error.start].decode("utf-8")
+        source = Source(name, good + error.object[error.start :].decode("utf-8", "replace"))
+        binary = _CONTROL.search(data) is not None
+        message = f"`{name}` is not text" if binary else f"byte 0x{error.object[error.start]:02x} is not valid UTF-8"
+        span = Span(source, len(good), len(good) + 1)
+        help = "" if binary else "save the file as UTF-8"
+        raise DiagnosticError([Diagnostic("RLX0012", message, span, help=help)]) from None
+    source = Source(name, text.replace("\r\n", "\n").replace("\r", "\n"))
+    nul = source.text.find("\0")
+    if nul >= 0:
+        raise DiagnosticError([_not_text(source, nul)])
+    return source
+
+
 def parse_surface(source: Source, diagnostics: Diagnostics) -> tree.Module:
-    """The surface tree of a whole file. Syntax errors go to `diagnostics`; this never raises for bad text."""
+    """The surface tree of a whole file. Syntax errors go to `diagnostics`; bad text never raises."""
+    whole = Span(source, 0, len(source.text))
+    nul = source.text.find("\0")
+    if nul >= 0:
+        diagnostics.report(_not_text(source, nul))
+        return tree.Module((), span=whole)
     tables, vocabulary = language()
-    report = diagnostics.report
-    lexer = Lexer(vocabulary, source, report)
-    module = Parser(tables, "module", lexer, Actions(source, report), explain).run()
+    lexer = Lexer(vocabulary, source, diagnostics.report)
+    module = Parser(tables, "module", lexer, Actions(source, diagnostics.report), explain).run()
     comments = tuple(tree.Comment(span.text, span=span) for span in lexer.comments)
-    body = module.body if module is not None else ()
-    return tree.Module(body, comments, span=Span(source, 0, len(source.text)))
+    return tree.Module(module.body if module is not None else (), comments, span=whole)
+
+
+def parse_expression(
+    source: Source, diagnostics: Diagnostics, start: int = 0, end: int | None = None
+) -> tree.Expr | None:
+    """The expression that is `source.text[start:end]`, with spans in `source`; None after a reported error.
+
+    Line breaks count as blanks, as they do inside brackets.
+    """
+    tables, vocabulary = language()
+    lexer = Lexer(vocabulary, source, diagnostics.report, start, end, nested=True)
+    value: tree.Expr | None = Parser(tables, "expression", lexer, Actions(source, diagnostics.report), explain).run()
+    return value
+
+
+def parse_quoted(literal: tree.Constant, diagnostics: Diagnostics) -> tree.Expr | None:
+    """The expression inside a string literal, such as the shape `"n * 2"`; its spans point into the literal.
+
+    None after a reported error: no expression, or a literal whose characters do not stand for themselves.
+    """
+    span = literal.span
+    if span is None or not isinstance(literal.value, str):
+        raise ValueError("a string literal from a source text is needed")
+    _, begin, end = string_content(literal.text)
+    if literal.text[begin:end] != literal.value:
+        message = "an expression in a string must be one plain literal, without escape sequences"
+        diagnostics.report(Diagnostic("RLX0013", message, span))
+        return None
+    return parse_expression(span.source, diagnostics, span.start + begin, span.start + end)
+
+
+def _not_text(source: Source, at: int) -> Diagnostic:
+    return Diagnostic("RLX0012", f"`{source.name}` is not text", Span(source, at, at + 1), label="a NUL character")

@@ -77,6 +77,16 @@ LANGUAGE: dict[str, CodeInfo] = {
         "try:\n    x = 1\n",
         "x = 1\n",
     ),
+    "RLX0012": CodeInfo(
+        "file is not UTF-8 text",
+        "A `.rlx` file is text in UTF-8, with or without a byte order mark. The place shown is the first byte that is "
+        "none. A file with NUL or other control characters is most likely a binary file.",
+    ),
+    "RLX0013": CodeInfo(
+        "string with an expression is not plain",
+        "A shape may be given as a string, such as \"n * 2\". It must be one literal without escape sequences, so that "
+        "every character of the expression has its place in the file.",
+    ),
     "RLX0014": CodeInfo(
         "positional argument after a keyword argument",
         "In a call the arguments without a name come first.",
