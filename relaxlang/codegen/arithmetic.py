@@ -100,7 +100,7 @@ def extremum(a: Num, b: Num, of: DType, largest: bool) -> Num:
 def int_power(a: Num, b: Num) -> Num:
     """a ** b of scalar integers by repeated squaring, wrapping; for b < 0: 1 // a ** -b, as whole numbers have it."""
     at, t = a.at, a.type
-    loop, body, done, before = at.label("pow"), at.label("square"), at.label("powered"), at.block
+    loop, body, done, before = at.label("pow"), at.label("squaring"), at.label("powered"), at.block
     negative = b.compare("slt", 0)
     at.start(loop)
     n, power, total = (Num(at, f"%{name}", t) for name in ("n", "power", "total"))
