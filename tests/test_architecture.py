@@ -194,8 +194,6 @@ def operators() -> set[str]:
     for path in sorted((ROOT / "stdlib").rglob("*.rlx")):
         for given, plain in pattern.findall(path.read_text(encoding="utf-8")):
             found.add(given or plain)
-            if not given and path.is_relative_to(ROOT / "stdlib" / "nn"):
-                found.add(f"nn.{plain}")
     return found
 
 
@@ -224,7 +222,7 @@ SCALAR_WORDS = (
     "add", "subtract", "multiply", "divide", "floor_divide", "mod", "floor_mod", "power", "negative", "maximum",
     "minimum", "max", "min", "sum", "prod", "equal", "not_equal", "less", "less_equal", "greater", "greater_equal",
     "logical_and", "logical_or", "logical_not", "left_shift", "right_shift", "where", "full", "shape", "range",
-    "repeat", "split", "size", "take", "print",
+    "repeat", "split", "size", "take", "print", "astype",
 )  # fmt: skip
 """Operators' names that are also words of the scalar language, of loops or of schedules, and mean that there."""
 
