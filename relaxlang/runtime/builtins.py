@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from relaxlang.runtime.vm import VirtualMachine
 
 Context = str
+MAX_HEAP = 1 << 20
 
 
 class MatchShapeCode(IntEnum):
@@ -66,6 +67,8 @@ def builtin(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 @builtin("vm.builtin.alloc_shape_heap")
 def alloc_shape_heap(vm: VirtualMachine, size: int) -> Any:
     """A fresh shape heap of `size` zeros."""
+    if not 0 <= size <= MAX_HEAP:
+        fail("RLX6006", f"a shape heap of {size} values: the limit is {MAX_HEAP}")
     heap: Any = (ctypes.c_int64 * size)()
     heap._address = ctypes.addressof(heap)  # kernels take it as a buffer
     return heap
@@ -295,7 +298,7 @@ def unique(
     """The different elements of a tensor (or slices along `axis`), always in ascending order, and as asked the int64
     index of each one's first occurrence, the index among them of each element, and how often each occurs."""
     numpy_unique: Any = np.unique  # typed by overloads on literal truth values
-    found = numpy_unique(tensor.numpy(), bool(return_index), bool(return_inverse), bool(return_counts), axis)
+    found = numpy_unique(np.asarray(tensor), bool(return_index), bool(return_inverse), bool(return_counts), axis)
     if not isinstance(found, tuple):
         return wrap(np.ascontiguousarray(found))
     # numpy gives the inverse the input's shape; the language wants it flat.
@@ -306,7 +309,7 @@ def unique(
 @builtin("relax.run.nonzero")
 def nonzero(tensor: NDArray) -> NDArray:
     """The indices of the elements that are not zero, as an int64 tensor of shape (rank, count)."""
-    return wrap(np.ascontiguousarray(np.stack(np.nonzero(np.atleast_1d(tensor.numpy()))), np.int64))
+    return wrap(np.ascontiguousarray(np.stack(np.nonzero(np.atleast_1d(np.asarray(tensor)))), np.int64))
 
 
 @builtin("relax.run.print")

@@ -6,6 +6,7 @@ The structures are those of dlpack.h (https://dmlc.github.io/dlpack/latest/c_api
 from __future__ import annotations
 
 import ctypes
+import sys
 from typing import Any
 
 import numpy as np
@@ -41,31 +42,31 @@ class _Managed(ctypes.Structure):
 
 
 _Deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-_CapsuleDestructor = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-_exported: dict[int, tuple[Any, ...]] = {}  # by address of the structure: what must live as long as the consumer
+_exported: dict[int, tuple[Any, ...]] = {}  # by address of the structure: its capsule, and what must live as long
 
 
 def _forget(managed: int) -> None:
     _exported.pop(managed, None)
 
 
-def _forget_unused(capsule: int) -> None:
-    # Called with the address of an object that is being destroyed: no reference to it may be made.
-    if _is_valid_raw(capsule, _NAME):
-        _forget(_pointer_raw(capsule, _NAME))
-
-
 _release = _Deleter(_forget)
-_drop_capsule = _CapsuleDestructor(_forget_unused)
-
-
 _api = ctypes.pythonapi
-_Constructor = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, _CapsuleDestructor)
-_new = _Constructor(("PyCapsule_New", _api))
-_is_valid_raw = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_IsValid", _api))
-_pointer_raw = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_GetPointer", _api))
+_new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(("PyCapsule_New", _api))
+_is_named = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_IsValid", _api))
 _pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", _api))
 _rename = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_SetName", _api))
+
+
+def _sweep() -> None:
+    """Drop exports whose capsule nobody took and nobody holds.
+
+    A capsule's destructor would do that at once, but it may run while an exception is set (numpy refuses bfloat16
+    so), and a destructor written in Python would lose it.
+    """
+    for where, entry in list(_exported.items()):
+        capsule = entry[0]
+        if sys.getrefcount(capsule) == 3 and _is_named(capsule, _NAME):  # the entry, the variable, the argument
+            _exported.pop(where, None)
 
 
 def needs_own_export(element: np.dtype[Any]) -> bool:
@@ -86,8 +87,10 @@ def export(array: np.ndarray[Any, Any]) -> Any:
     tensor.shape, tensor.strides = shape, strides
     managed.deleter = ctypes.cast(_release, ctypes.c_void_p).value
     where = ctypes.addressof(managed)
-    _exported[where] = (managed, shape, strides, array)
-    return _new(where, _NAME, _drop_capsule)
+    capsule = _new(where, _NAME, None)
+    _sweep()
+    _exported[where] = (capsule, managed, shape, strides, array)
+    return capsule
 
 
 class _Owner:
@@ -124,7 +127,7 @@ def to_numpy(x: Any) -> np.ndarray[Any, Any]:
 
 def _adopt(capsule: Any) -> np.ndarray[Any, Any] | None:
     """The array behind a capsule of a small float; None when it holds something else."""
-    if not _is_valid_raw(id(capsule), _NAME):
+    if not _is_named(capsule, _NAME):
         return None
     managed = _Managed.from_address(_pointer(capsule, _NAME))
     tensor = managed.tensor

@@ -23,6 +23,7 @@ from relaxlang.runtime.signature import KernelSignature
 FORMAT_VERSION = 1
 IMMEDIATE_BITS = 56
 MAX_CONSTANT_DEPTH = 64
+MAX_REGISTERS = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,7 +301,7 @@ def _validate_function(ex: Executable, function: VMFunction) -> None:
     start, count = function.start, function.count
     if not (0 <= start and 0 < count <= len(ex.instructions) - start):
         _malformed(f"the code of `{function.name}` lies outside of the instructions")
-    if not len(function.params) <= function.registers < 1 << 32:
+    if not len(function.params) <= function.registers <= MAX_REGISTERS:
         _malformed(f"`{function.name}` has {len(function.params)} parameters but {function.registers} registers")
     for at, instruction in enumerate(ex.instructions[start : start + count]):
         fault = _fault(ex, function, at, instruction)

@@ -135,6 +135,8 @@ def empty(shape: Sequence[int], dtype: str | DType = "float32") -> NDArray:
 def tensor_on(storage: Storage, offset: int, shape: tuple[int, ...], element: np.dtype[Any]) -> NDArray:
     """The tensor of `shape` that begins `offset` bytes into `storage`; RLX6006 when it does not fit there."""
     try:
+        if offset < 0:  # numpy takes it
+            raise ValueError
         made = np.ndarray.__new__(NDArray, shape, element, storage, offset)
     except (TypeError, ValueError, OverflowError):
         nbytes = math.prod(shape) * element.itemsize
