@@ -19,10 +19,10 @@ from relaxlang.base.diagnostics import fail
 from relaxlang.base.dtype import DType
 from relaxlang.runtime import checks
 from relaxlang.runtime.kernel import Kernel
+from relaxlang.runtime.kernel_signature import scalar_fits
 from relaxlang.runtime.memory import POOL, Storage, allocate
 from relaxlang.runtime.ndarray import NDArray, ShapeTuple, dtype_name, numpy_dtype, tensor_on, wrap
 from relaxlang.runtime.registry import register_func
-from relaxlang.runtime.signature import scalar_fits
 
 if TYPE_CHECKING:
     from relaxlang.runtime.vm import VirtualMachine

@@ -39,8 +39,8 @@ from relaxlang.runtime.executable import (
     Ret,
     VMFunction,
 )
+from relaxlang.runtime.kernel_signature import BufferParam, KernelSignature, ScalarParam
 from relaxlang.runtime.ndarray import wrap
-from relaxlang.runtime.signature import BufferParam, KernelSignature, ScalarParam
 
 MAGIC = b"\x89RLXE\r\n\x1a"
 _HEADER = struct.Struct("<8sIIQ32s")

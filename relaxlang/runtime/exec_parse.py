@@ -34,8 +34,8 @@ from relaxlang.runtime.executable import (
     Ret,
     VMFunction,
 )
+from relaxlang.runtime.kernel_signature import DIM_OPS, MAX_DIM_DEPTH, BufferParam, Dim, KernelSignature, ScalarParam
 from relaxlang.runtime.ndarray import ShapeTuple, empty, numpy_dtype
-from relaxlang.runtime.signature import DIM_OPS, MAX_DIM_DEPTH, BufferParam, Dim, KernelSignature, ScalarParam
 
 _TOKEN = re.compile(
     r"""(?P<skip>[ \t\r\n]+|\#[^\n]*)

@@ -48,9 +48,9 @@ from relaxlang.runtime.executable import (
     Register,
     Ret,
 )
+from relaxlang.runtime.kernel_signature import BufferParam, KernelSignature, ScalarParam, dim_text
 from relaxlang.runtime.memory import format_bytes
 from relaxlang.runtime.ndarray import ShapeTuple, dtype_name
-from relaxlang.runtime.signature import BufferParam, KernelSignature, ScalarParam, dim_text
 
 INLINE_ELEMENTS = 32
 PLAIN_DTYPES = {"bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64"}

@@ -16,9 +16,9 @@ import numpy as np
 
 from relaxlang.base.diagnostics import fail
 from relaxlang.base.dtype import DType
+from relaxlang.runtime.kernel_signature import KernelSignature
 from relaxlang.runtime.memory import format_bytes
 from relaxlang.runtime.ndarray import NDArray, ShapeTuple, dtype_name, shape_text
-from relaxlang.runtime.signature import KernelSignature
 
 FORMAT_VERSION = 1
 IMMEDIATE_BITS = 56

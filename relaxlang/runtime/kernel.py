@@ -22,8 +22,8 @@ import numpy as np
 from relaxlang.base.diagnostics import fail
 from relaxlang.base.dtype import dtype
 from relaxlang.runtime.kernel_args import Binder
+from relaxlang.runtime.kernel_signature import BufferParam, KernelSignature, ScalarParam
 from relaxlang.runtime.ndarray import numpy_dtype
-from relaxlang.runtime.signature import BufferParam, KernelSignature, ScalarParam
 
 __all__ = ["BufferParam", "Kernel", "KernelSignature", "ScalarParam"]
 

@@ -9,8 +9,15 @@ import numpy as np
 
 from relaxlang.base.diagnostics import fail
 from relaxlang.runtime import checks
+from relaxlang.runtime.kernel_signature import (
+    BufferParam,
+    KernelSignature,
+    ScalarParam,
+    dim_text,
+    evaluate_dim,
+    scalar_fits,
+)
 from relaxlang.runtime.ndarray import NDArray, address, as_tensor, dtype_name, is_tensor, numpy_dtype, wrap
-from relaxlang.runtime.signature import BufferParam, KernelSignature, ScalarParam, dim_text, evaluate_dim, scalar_fits
 
 Array = np.ndarray[Any, Any]
 

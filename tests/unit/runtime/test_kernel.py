@@ -6,8 +6,8 @@ import pytest
 
 from relaxlang.base.diagnostics import DiagnosticError, RelaxlangError
 from relaxlang.runtime.kernel import BufferParam, Kernel, KernelSignature, ScalarParam
+from relaxlang.runtime.kernel_signature import dim_text, evaluate_dim
 from relaxlang.runtime.ndarray import as_tensor
-from relaxlang.runtime.signature import dim_text, evaluate_dim
 
 
 @pytest.fixture

@@ -32,7 +32,7 @@ def test_ndarray_is_an_array_whose_arithmetic_is_plain():
 
 @pytest.mark.parametrize(
     ("value", "dtype", "shape"),
-    [(1.5, "float32", ()), (7, "int64", ()), (True, "bool", ()), ([[1.0, 2]], "float32", (1, 2)), ([], "float32", (0,))],
+    [(1.5, "float32", ()), (7, "int64", ()), (True, "bool", ()), ([[1.0]], "float32", (1, 1)), ([], "float32", (0,))],
 )
 def test_array_from_python_values(value, dtype, shape):
     x = array(value)
