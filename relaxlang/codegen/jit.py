@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,55 +11,50 @@ from relaxlang.base.diagnostics import fail
 from relaxlang.codegen.compile import machine, start
 from relaxlang.codegen.target import Target
 
-_EMPTY = 'target triple = "{}"\n'
-
 
 class LoadedCode:
-    """Object files linked into the process. `address(symbol)` is valid while this object lives."""
+    """Object files linked into the process; `addresses` are valid while this object lives."""
 
-    __slots__ = ("_engine", "__weakref__")
+    __slots__ = ("addresses", "_jit", "_tracker", "__weakref__")
 
-    def __init__(self, engine: Any) -> None:
-        self._engine = engine
-
-    def address(self, symbol: str) -> int:
-        """Where the function of that name begins. RLX5014 when there is none."""
-        found = int(self._engine.get_function_address(symbol))
-        if not found:
-            fail("RLX5014", f"the object code has no function `{symbol}`")
-        return found
+    def __init__(self, addresses: dict[str, int], jit: Any, tracker: Any) -> None:
+        self.addresses = addresses
+        self._jit = jit
+        self._tracker = tracker
 
     def __del__(self) -> None:
-        engine = getattr(self, "_engine", None)
-        if engine is not None and not engine.closed:
-            engine.close()
+        for part in (getattr(self, "_tracker", None), getattr(self, "_jit", None)):
+            if part is not None and not part.closed:
+                part.close()
 
 
-_lock = threading.Lock()
+def load(objects: Sequence[bytes], symbols: Sequence[str], provided: Mapping[str, int] | None = None) -> LoadedCode:
+    """Link object files together into this process and find `symbols` in them.
 
-
-def load(objects: Sequence[bytes], externals: Sequence[str] = ()) -> LoadedCode:
-    """Link object files together into this process.
-
-    `externals` are the symbols they expect from outside; RLX5014 names one that the process does not have.
+    `provided` are symbols that the objects may use, others come from the process. RLX5014 when one is not there.
     """
     start()
-    missing = [name for name in externals if binding.address_of_symbol(name) is None]
-    if missing:
-        fail("RLX5014", f"the symbol `{missing[0]}` is not found in this process",
-             help="load the library that has it first, with `ctypes.CDLL(path, ctypes.RTLD_GLOBAL)`")  # fmt: skip
-    tm = machine(Target(), jit=True)
-    with _lock:
-        module = binding.parse_assembly(_EMPTY.format(Target().mtriple), binding.create_context())
-        engine = binding.create_mcjit_compiler(module, tm)
-        for content in objects:
-            engine.add_object_file(binding.ObjectFileRef.from_data(content))
-        engine.finalize_object()
-    return LoadedCode(engine)
+    # An LLJIT of its own for each load: closing it gives everything back, which a library within a shared one does not.
+    jit = binding.create_lljit_compiler(machine(Target(), jit=True), suppress_errors=True)
+    library = binding.JITLibraryBuilder()
+    for content in objects:
+        library.add_object_img(content)
+    for name, address in (provided or {}).items():
+        library.import_symbol(name, address)
+    for name in symbols:
+        library.export_symbol(name)
+    library.add_current_process()
+    try:
+        tracker = library.link(jit, "kernels")
+        return LoadedCode({name: int(tracker[name]) for name in symbols}, jit, tracker)
+    except RuntimeError as error:
+        fail("RLX5014", f"the code cannot be linked: {str(error).strip().lower()}", help=LOAD_FIRST)
 
 
-def provide(symbols: Mapping[str, int]) -> None:
-    """Make addresses known under names, for code that is loaded later."""
+LOAD_FIRST = "a library that the code calls must be loaded first, with `ctypes.CDLL(path, ctypes.RTLD_GLOBAL)`"
+
+
+def missing_symbol(names: Sequence[str]) -> str | None:
+    """The first of these external symbols that the process does not have."""
     start()
-    for name, where in symbols.items():
-        binding.add_symbol(name, where)
+    return next((name for name in names if binding.address_of_symbol(name) is None), None)

@@ -1,0 +1,136 @@
+"""From PrimFuncs to kernels: the entry points of code generation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from relaxlang.base.diagnostics import fail
+from relaxlang.base.recursion import deep_recursion
+from relaxlang.codegen import cache, compile, jit
+from relaxlang.codegen.function import PREFIX, emit_kernel
+from relaxlang.codegen.signature import signature_of
+from relaxlang.codegen.target import Target, as_target
+from relaxlang.ir.tir import PrimFunc
+from relaxlang.passes.tir.lowering import lower
+from relaxlang.runtime.executable import Executable, ObjectCode
+from relaxlang.runtime.kernel import Kernel
+from relaxlang.runtime.kernel_signature import KernelSignature
+
+
+@dataclass(frozen=True)
+class CompiledKernel:
+    """The object code of one PrimFunc.
+
+    `symbol` is its name in the object, `externals` the symbols that it expects from the process it is loaded into,
+    `llvm` the IR text before LLVM's passes.
+    """
+
+    signature: KernelSignature
+    symbol: str
+    llvm: str = field(repr=False)
+    externals: tuple[str, ...]
+    target: Target
+
+    @property
+    def name(self) -> str:
+        """The name of the PrimFunc."""
+        return self.signature.name
+
+    @cached_property
+    def code(self) -> bytes:
+        """The object file."""
+        return cache.fetch(self.llvm, self.target, compile.object_code)
+
+    @property
+    def object_code(self) -> ObjectCode:
+        """The object file as an executable carries it."""
+        return ObjectCode(self.code, self.target.mtriple, self.target.mcpu, self.target.mattr)
+
+    @property
+    def assembly(self) -> str:
+        """The assembly text."""
+        return compile.assembly(self.llvm, self.target)
+
+
+def build_kernels(funcs: Mapping[str, PrimFunc], target: Any = None) -> dict[str, CompiledKernel]:
+    """The compiled form of each PrimFunc, by name; the functions may call each other.
+
+    They are lowered first as far as needed. Raises a diagnostic (RLX50xx) for what has no code on the target.
+    """
+    chosen = as_target(target)
+    lowered = {name: lower(func) for name, func in funcs.items()}
+    made = {name: _emit(name, lowered, chosen) for name in funcs}
+    for kernel in made.values():
+        _ = kernel.code
+    return made
+
+
+def _emit(name: str, lowered: Mapping[str, PrimFunc], target: Target) -> CompiledKernel:
+    func = lowered[name]
+    try:
+        with deep_recursion():
+            kernel = emit_kernel(name, func, target, lowered)
+    except RecursionError:
+        fail("RLX5017", f"`{name}` is nested too deeply", func.span)
+    text = kernel.render(target.mtriple, compile.layout(target))
+    signature = signature_of(name, func, kernel.context.messages)
+    return CompiledKernel(signature, kernel.symbol, text, tuple(sorted(kernel.context.module.externals)), target)
+
+
+def load_kernels(kernels: Mapping[str, CompiledKernel]) -> dict[str, Kernel]:
+    """Callable kernels, linked into this process together; they keep their code alive.
+
+    RLX5014 when a function that they call (`T.call_extern`) is not there.
+    """
+    from relaxlang.codegen.pool import provided
+
+    if not kernels:
+        return {}
+    symbols = provided()
+    for kernel in kernels.values():
+        missing = jit.missing_symbol([e for e in kernel.externals if e not in symbols])
+        if missing is not None:
+            fail("RLX5014", f"`{kernel.name}` calls `{missing}`, which is not in this process", help=jit.LOAD_FIRST)
+    loaded = jit.load([k.code for k in kernels.values()], [k.symbol for k in kernels.values()], symbols)
+    return {name: Kernel(k.signature, loaded.addresses[k.symbol], loaded) for name, k in kernels.items()}
+
+
+def link_executable(executable: Executable) -> dict[str, Kernel]:
+    """The kernels of an executable, from its object code. RLX5018 when that is for another machine."""
+    from relaxlang.codegen.pool import provided
+
+    host = Target()
+    for content in executable.objects:
+        if content.triple.split("-")[0] != host.mtriple.split("-")[0]:
+            fail("RLX5018", f"the executable holds code for `{content.triple}`; this machine is `{host.mtriple}`")
+        lacking = _enabled(content.features) - _enabled(host.mattr)
+        if lacking:
+            names = ", ".join(sorted(lacking)[:5])
+            fail("RLX5018", f"the executable was built for `{content.cpu}`; this processor lacks {names}",
+                 help="build it again here, or with `-mcpu=x86-64`")  # fmt: skip
+    signatures = list(executable.kernel_signatures())
+    symbols = [PREFIX + s.name for s in signatures]
+    loaded = jit.load([o.code for o in executable.objects], symbols, provided())
+    return {s.name: Kernel(s, loaded.addresses[PREFIX + s.name], loaded) for s in signatures}
+
+
+def _enabled(features: str) -> set[str]:
+    return {f[1:] for f in features.split(",") if f.startswith("+")}
+
+
+def llvm_text(func: PrimFunc, target: Any = None, name: str = "main") -> str:
+    """The LLVM IR of a PrimFunc, before LLVM's passes."""
+    return _emit(name, {name: lower(func)}, as_target(target)).llvm
+
+
+def asm_text(func: PrimFunc, target: Any = None, name: str = "main") -> str:
+    """The assembly of a PrimFunc."""
+    return _emit(name, {name: lower(func)}, as_target(target)).assembly
+
+
+def object_bytes(func: PrimFunc, target: Any = None, name: str = "main") -> bytes:
+    """The object file of a PrimFunc."""
+    return _emit(name, {name: lower(func)}, as_target(target)).code

@@ -1,0 +1,4 @@
+"""(threads: below)"""
+
+def provided() -> dict[str, int]:
+    return {}

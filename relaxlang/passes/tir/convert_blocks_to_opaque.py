@@ -1,0 +1,38 @@
+"""ConvertBlocksToOpaque: block axes give way to the expressions that they are bound to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from relaxlang.ir import prim
+from relaxlang.ir.tir import BlockRealize, PrimFunc
+from relaxlang.ir.visit import Substitute, on
+from relaxlang.passes.base import PassContext, PrimFuncPass
+
+
+@dataclass(frozen=True)
+class ConvertBlocksToOpaque(PrimFuncPass):
+    """Blocks lose their axes: in the body, each axis variable becomes the value it is bound to."""
+
+    def run_prim_func(self, func: PrimFunc, ctx: PassContext) -> PrimFunc:
+        return convert_blocks_to_opaque(func)
+
+
+def convert_blocks_to_opaque(func: PrimFunc) -> PrimFunc:
+    """The function without block axes."""
+    return func.replace(body=_Convert()(func.body))
+
+
+class _Convert(Substitute):
+    def __init__(self) -> None:
+        super().__init__({})
+        self.mapping: dict[prim.Var, prim.PrimExpr] = {}
+
+    @on(BlockRealize)
+    def realize(self, node: BlockRealize) -> BlockRealize:
+        """A block: its axes are added to what is substituted, in its body and its predicate."""
+        block = node.block
+        for axis, value in zip(block.iter_vars, node.iter_values):
+            self.mapping[axis.var] = prim.cast(self(value), axis.var.dtype)
+        predicate = self(node.predicate)
+        return node.replace(iter_values=(), predicate=predicate, block=self.below(block.replace(iter_vars=())))

@@ -1,0 +1,92 @@
+"""FlattenBuffer: every access gets one index, counted in elements from where the memory begins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from relaxlang.base.diagnostics import fail
+from relaxlang.ir.prim import BufferLoad, PrimExpr
+from relaxlang.ir.tir import Allocate, AllocConst, Buffer, BufferStore, DeclBuffer, PrimFunc, Stmt
+from relaxlang.ir.visit import Rewriter, on
+from relaxlang.passes.base import PassContext, PrimFuncPass
+from relaxlang.passes.tir.layout import element_offset, size_of
+
+
+@dataclass(frozen=True)
+class FlattenBuffer(PrimFuncPass):
+    """Buffers of any rank become buffers of one dimension over the same memory, without strides or offset; indices are
+    combined. Parameters keep their shapes in the signature."""
+
+    def run_prim_func(self, func: PrimFunc, ctx: PassContext) -> PrimFunc:
+        return flatten_buffer(func)
+
+
+def flatten_buffer(func: PrimFunc) -> PrimFunc:
+    """The function with flat accesses only."""
+    flatten = _Flatten()
+    body: Stmt = flatten(func.body)
+    if body is func.body and not flatten.made:
+        return func
+    for buffer in reversed(list(func.buffer_map.values())):
+        flat = flatten.made.get(buffer)
+        if flat is not None and flat is not buffer:
+            body = DeclBuffer(flat, body)
+    return func.replace(body=body)
+
+
+def is_flat(buffer: Buffer) -> bool:
+    """Whether a buffer has one dimension and begins where its memory does."""
+    return len(buffer.shape) == 1 and not buffer.strides and buffer.elem_offset is None
+
+
+class _Flatten(Rewriter):
+    """`made` maps buffers to their flat forms."""
+
+    def __init__(self) -> None:
+        self.made: dict[Buffer, Buffer] = {}
+
+    def flat(self, buffer: Buffer) -> Buffer:
+        """The flat form of a buffer; itself when it is flat."""
+        found = self.made.get(buffer)
+        if found is None:
+            found = buffer
+            if not is_flat(buffer):
+                found = buffer.replace(shape=(size_of(buffer),), strides=(), elem_offset=None, offset_factor=0)
+            self.made[buffer] = found
+        return found
+
+    def index(self, node: BufferLoad | BufferStore) -> tuple[PrimExpr, ...]:
+        """The one index of an access."""
+        buffer = node.buffer
+        if len(node.indices) != buffer.ndim:
+            fail("RLX3122", f"`{buffer.name}` has {buffer.ndim} dimensions and is accessed with {len(node.indices)} indices",
+                 node.span)  # fmt: skip
+        indices = tuple(self(i) for i in node.indices)
+        return indices if is_flat(buffer) else (element_offset(buffer, indices),)
+
+    @on(BufferLoad)
+    def load(self, node: BufferLoad) -> BufferLoad:
+        """A load with one index."""
+        predicate = None if node.predicate is None else self(node.predicate)
+        return node.replace(buffer=self.flat(node.buffer), indices=_same(node.indices, self.index(node)), predicate=predicate)
+
+    @on(BufferStore)
+    def store(self, node: BufferStore) -> BufferStore:
+        """A store with one index."""
+        predicate = None if node.predicate is None else self(node.predicate)
+        indices = _same(node.indices, self.index(node))
+        return node.replace(buffer=self.flat(node.buffer), value=self(node.value), indices=indices, predicate=predicate)
+
+    @on(DeclBuffer)
+    def declare(self, node: DeclBuffer) -> DeclBuffer:
+        """The declaration of the flat buffer."""
+        return node.replace(buffer=self.flat(node.buffer), body=self(node.body))
+
+    @on(Allocate, AllocConst)
+    def allocate(self, node: Allocate | AllocConst) -> Stmt:
+        """Memory keeps its extents: their product is computed with care where it is allocated."""
+        return node.replace(body=self(node.body))
+
+
+def _same(old: tuple[PrimExpr, ...], new: tuple[PrimExpr, ...]) -> tuple[PrimExpr, ...]:
+    return old if len(old) == len(new) and all(a is b for a, b in zip(old, new)) else new
