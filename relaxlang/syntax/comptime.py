@@ -34,6 +34,7 @@ from relaxlang.syntax.comptime_values import (
     bind_parameters,
     describe,
     error,
+    format_text,
     negate,
     plain_binary,
     silent,

@@ -1,0 +1,193 @@
+"""A file as a module: declarations first, so that functions may refer to later ones; then TensorIR functions; then Relax."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from relaxlang.base.diagnostics import DiagnosticError
+from relaxlang.ir.attrs import Attrs
+from relaxlang.ir.module import AnyFunc, IRModule
+from relaxlang.ir.relax import ExternFunc, GlobalVar
+from relaxlang.syntax import tree
+from relaxlang.syntax.comptime import POISON, Evaluator, Scope, Value, error
+from relaxlang.syntax.elaborate.dims import TypeVariable
+from relaxlang.syntax.elaborate.namespaces import root_scope
+from relaxlang.syntax.elaborate.tir_function import elaborate_prim_func
+from relaxlang.syntax.elaborate.unit import Declared, Unit, poison
+from relaxlang.syntax.spellings import NAMESPACES, canonical_name
+
+
+class ModuleRef(Value):
+    """The module itself, as a name in its functions: `Module.f`, `cls.f`."""
+
+    kind = "module"
+
+    def __init__(self, unit: Unit) -> None:
+        self.unit = unit
+
+    def attribute(self, ev: Evaluator, name: str, span: Any) -> Any:
+        return self.unit.reference(name, span)
+
+
+class ModuleEvaluator(Evaluator):
+    """Evaluates what stands at module level: attributes, global infos, compile-time constants."""
+
+    def __init__(self, unit: Unit) -> None:
+        super().__init__()
+        self.unit = unit
+
+
+def dotted(node: tree.Expr) -> str:
+    """`T.prim_func` for that expression, with or without a call; empty for anything that is no dotted name."""
+    if isinstance(node, tree.Call):
+        node = node.func
+    parts: list[str] = []
+    while isinstance(node, tree.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if not isinstance(node, tree.Name):
+        return ""
+    parts.append(node.id)
+    return ".".join(reversed(parts))
+
+
+def decorator_name(node: tree.Expr) -> str:
+    """The canonical name of a decorator: `R.function` for `@rx.script`, `I.ir_module` for `@tvm.script.ir_module`."""
+    name = dotted(node)
+    head, _, last = name.rpartition(".")
+    if canonical_name("", name) != name:
+        return canonical_name("", name)
+    return canonical_name(NAMESPACES.get(head, head), last) if last else name
+
+
+class ModuleElaborator:
+    """Elaborates a file."""
+
+    def __init__(self, unit: Unit) -> None:
+        self.unit = unit
+        self.ev = ModuleEvaluator(unit)
+        self.outer = Scope(dict(unit.values), root_scope())
+        self.scope = Scope({}, self.outer)
+        self.order: list[str] = []
+        self.extern: dict[str, AnyFunc] = {}
+
+    def run(self, module: tree.Module) -> IRModule:
+        """The module of a file. Faults go to the diagnostics; what they spoil is left out."""
+        classes = [s for s in module.body if isinstance(s, tree.ClassDef)]
+        for extra in classes[1:]:
+            self.unit.report(error("RLX0133", "a file holds one module", extra.span, help="put the second class in a file of its own"))
+        if classes:
+            self.unit.name = classes[0].name
+        ref = ModuleRef(self.unit)
+        self.outer.names.update({self.unit.name: ref})
+        for stmt in module.body:
+            if not isinstance(stmt, tree.ClassDef):
+                self._guarded(stmt, self.outer)
+        if classes:
+            for stmt in classes[0].body:
+                self._guarded(stmt, self.scope)
+        for declared in self._declared():
+            self._elaborate(declared)
+        functions: dict[str, AnyFunc] = {}
+        for name in self.order:
+            made = self.extern.get(name) or self.unit.functions[name].function
+            if made is not None:
+                functions[name] = made
+        return IRModule(functions, Attrs(self.unit.attrs), self.unit.global_infos, self.unit.name)
+
+    def _declared(self) -> Iterator[Declared]:
+        functions = list(self.unit.functions.values())
+        yield from (d for d in functions if d.is_prim)
+        yield from (d for d in functions if not d.is_prim)
+
+    def _elaborate(self, declared: Declared) -> None:
+        declared.run(self.unit)
+
+    def _guarded(self, stmt: tree.Stmt, scope: Scope) -> None:
+        try:
+            self._statement(stmt, scope)
+        except DiagnosticError as fault:
+            self.unit.report(fault)
+            if isinstance(stmt, tree.Assign):
+                poison(stmt.targets, scope)
+
+    def _statement(self, stmt: tree.Stmt, scope: Scope) -> None:
+        if isinstance(stmt, (tree.Import, tree.Pass)):
+            return
+        if isinstance(stmt, tree.FunctionDef):
+            self._function(stmt, scope)
+        elif isinstance(stmt, tree.Assign):
+            self._assign(stmt, scope)
+        elif isinstance(stmt, tree.ExprStmt):
+            if not isinstance(stmt.value, tree.Constant):
+                self._effect(self.ev.expr(stmt.value, scope), stmt)
+        else:
+            raise error("RLX0134", "this statement has no place in a module", stmt.span,
+                        help="a module holds functions, attributes and compile-time constants")  # fmt: skip
+
+    def _effect(self, value: Any, stmt: tree.ExprStmt) -> None:
+        if value is not None:
+            raise error("RLX0134", "this expression has no effect", stmt.span)
+
+    def _assign(self, stmt: tree.Assign, scope: Scope) -> None:
+        if len(stmt.targets) == 1 and isinstance(stmt.targets[0], tree.Name):
+            name = stmt.targets[0].id
+            if dotted(stmt.value).rpartition(".")[2] == "TypeVar":
+                scope.names[name] = TypeVariable()
+                return
+            if name == "metadata":
+                scope.names.setdefault(name, POISON)
+                return
+            value = self.ev.expr(stmt.value, scope)
+            if isinstance(value, ExternFunc):
+                self._declare(name, stmt, value)
+                value = self.unit.externs[name] = GlobalVar(name, value.struct_info)
+            scope.names[name] = value
+            return
+        raise error("RLX0134", "only names are bound in a module", stmt.span)
+
+    def _declare(self, name: str, stmt: tree.Stmt, function: AnyFunc) -> None:
+        if name in self.order:
+            raise error("RLX0135", f"`{name}` is defined twice in the module", stmt.span)
+        self.order.append(name)
+        self.extern[name] = function
+
+    def _function(self, stmt: tree.FunctionDef, scope: Scope) -> None:
+        kinds = [decorator_name(d) for d in stmt.decorators]
+        options = self._options(stmt, scope)
+        span = stmt.name_span if stmt.name_span is not None else stmt.span
+        if not any(k in ("T.prim_func", "R.function") for k in kinds):
+            what = f"`@{kinds[0]}` is not known" if kinds else f"`{stmt.name}` has no decorator"
+            raise error("RLX0136", what, stmt.span, help="a function is `@R.function` or `@T.prim_func`")
+        name = options.pop("name", stmt.name)
+        if name in self.order:
+            first = self.unit.functions.get(name)
+            raise error("RLX0135", f"`{name}` is defined twice in the module", span,  # type: ignore[arg-type]
+                        notes=[f"the first definition is at {first.span}"] if first and first.span else [])  # fmt: skip
+        self.order.append(name)
+        declared = self.unit.functions[name] = Declared(name, span, stmt)  # type: ignore[arg-type]
+        scope.names[stmt.name] = declared.var
+        if "T.prim_func" in kinds:
+            declared.is_prim = True
+            declared.elaborate = lambda: elaborate_prim_func(self.unit, stmt, scope, options, name)
+        else:
+            from relaxlang.syntax.elaborate.relax_function import elaborate_function
+
+            declared.elaborate = lambda: elaborate_function(self.unit, stmt, scope, options, declared)
+
+    def _options(self, stmt: tree.FunctionDef, scope: Scope) -> dict[str, Any]:
+        options: dict[str, Any] = {}
+        for decorator in stmt.decorators:
+            for keyword in decorator.keywords if isinstance(decorator, tree.Call) else ():
+                if keyword.name is not None:
+                    options[keyword.name] = self.ev.expr(keyword.value, scope)
+        return options
+
+
+def elaborate_module(unit: Unit, module: tree.Module) -> IRModule:
+    """The IR of a file's surface tree; faults go to `unit.diagnostics`."""
+    return ModuleElaborator(unit).run(module)
+
+
+Options = Mapping[str, Any]

@@ -1,0 +1,68 @@
+"""Builtin functions of the language that are Python functions here, with their arguments checked before the call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from relaxlang.base.source import Span
+from relaxlang.base.suggest import did_you_mean
+from relaxlang.syntax import tree
+from relaxlang.syntax.comptime import Evaluator, Value, error
+
+
+class Native(Value):
+    """`name(*args, **kwargs)` runs `function(ev, node, *args, **kwargs)`; its Python signature is the language's."""
+
+    def __init__(self, name: str, function: Callable[..., Any]) -> None:
+        code = function.__code__
+        named = code.co_argcount
+        defaults = len(function.__defaults__ or ())
+        self.name = name
+        self.kind = f"function `{name}`"
+        self.function = function
+        self.names = code.co_varnames[2:named]
+        self.required = self.names[: len(self.names) - defaults]
+        self.only = code.co_varnames[named : named + code.co_kwonlyargcount]
+        self.variadic = bool(code.co_flags & 0x04)
+        self.open = bool(code.co_flags & 0x08)
+
+    def call(self, ev: Evaluator, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> Any:
+        if len(args) < len(self.required) or kwargs or len(args) > len(self.names):
+            self._check(args, kwargs, node.span)
+        return self.function(ev, node, *args, **kwargs)
+
+    def _check(self, args: list[Any], kwargs: dict[str, Any], span: Span | None) -> None:
+        if len(args) > len(self.names) and not self.variadic:
+            raise error(
+                "RLX0113", f"`{self.name}` takes at most {len(self.names)} positional arguments, {len(args)} were given", span
+            )
+        given = self.names[: len(args)]
+        for name in kwargs:
+            if name in given:
+                raise error("RLX0113", f"`{self.name}` got `{name}` twice", span)
+            if name not in self.names and name not in self.only and not self.open:
+                near = did_you_mean(name, (*self.names, *self.only))
+                raise error(
+                    "RLX0114", f"`{self.name}` has no parameter `{name}`", span, help=f"did you mean `{near}`?" if near else ""
+                )
+        for name in self.required[len(args) :]:
+            if name not in kwargs:
+                raise error("RLX0113", f"`{self.name}` lacks its argument `{name}`", span)
+
+
+class Names:
+    """A table of builtins in the making: `@names("serial")` above a function puts it in."""
+
+    def __init__(self, prefix: str) -> None:
+        self.prefix = prefix
+        self.table: dict[str, Any] = {}
+
+    def __call__(self, *names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        def put(function: Callable[..., Any]) -> Callable[..., Any]:
+            native = Native(f"{self.prefix}.{names[0]}", function)
+            for name in names:
+                self.table[name] = native
+            return function
+
+        return put

@@ -1,0 +1,326 @@
+"""`T.…` in expressions: constants, casts, arithmetic by name, intrinsics, vectors, reductions.
+
+The nodes are exactly what is written; nothing is folded. Plain Python numbers take the type of what they meet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from relaxlang.base.dtype import DType
+from relaxlang.base.source import Span
+from relaxlang.ir import prim, tir
+from relaxlang.ir.intrinsics import INTRINSICS, Intrinsic
+from relaxlang.ir.prim import PrimExpr
+from relaxlang.ir.relax import GlobalVar
+from relaxlang.ir.visit import walk
+from relaxlang.syntax import tree
+from relaxlang.syntax.comptime import Closure, Evaluator, Scope, Value, as_dtype, describe, error
+from relaxlang.syntax.elaborate.native import Names
+
+names = Names("T")
+_INT64_RANGE = range(-(1 << 63), 1 << 63)
+
+
+# --- conversion -------------------------------------------------------------------------------------------------------
+def scalar(value: Any, span: Span | None, like: DType | None = None) -> PrimExpr:
+    """A compile-time value as a scalar expression: numbers as constants (of type `like` when given), regions as vector
+    loads, strings as string constants. Anything else is an error at `span`."""
+    if isinstance(value, PrimExpr):
+        return value
+    if isinstance(value, (bool, int, float)):
+        if isinstance(value, int) and value not in _INT64_RANGE:
+            raise error("RLX0129", f"`{value}` is out of range for `int64`", span, help="write `T.uint64(…)` if that is meant")
+        made = prim.as_prim(value, like)
+        return made.replace(span=span)
+    if isinstance(value, tir.BufferRegion):
+        return region_load(value, span)
+    if isinstance(value, tir.IterVar):
+        return value.var
+    if isinstance(value, str):
+        return prim.StringImm(value, span=span)
+    if isinstance(value, tir.Buffer):
+        raise error("RLX0302", f"the buffer `{value.name}` stands without indices where a value is needed", span)
+    raise error("RLX0103", f"{describe(value)} is not a scalar value", span)
+
+
+def region_load(region: tir.BufferRegion, span: Span | None) -> PrimExpr:
+    """`A[i:i + 4]` as a value: a load of a vector."""
+    return prim.BufferLoad(region.buffer, vector_indices(region, span), span=span)
+
+
+def vector_indices(region: tir.BufferRegion, span: Span | None) -> tuple[PrimExpr, ...]:
+    """The indices of a region with a constant extent: a `Ramp` where it has more than one element."""
+    indices: list[PrimExpr] = []
+    for axis in region.region:
+        if not isinstance(axis.extent, prim.IntImm):
+            raise error("RLX0303", "a slice used as a value needs a length known while compiling", span)
+        if axis.extent.value == 1:
+            indices.append(axis.min)
+        else:
+            indices.append(prim.Ramp(axis.min, prim.const(1, axis.min.dtype), axis.extent.value, span=span))
+    return tuple(indices)
+
+
+def extent_between(start: PrimExpr, stop: PrimExpr) -> PrimExpr:
+    """The extent of `range(start, stop)`, such that the text `range(start, start + extent)` gives back `extent` itself."""
+    if isinstance(start, prim.IntImm) and isinstance(stop, prim.IntImm):
+        return prim.const(stop.value - start.value, stop.dtype)
+    if isinstance(start, prim.IntImm) and start.value == 0:
+        return stop
+    if isinstance(stop, prim.Add) and stop.a == start:
+        return stop.b
+    return prim.Sub(stop, start)
+
+
+def as_range(value: Any, span: Span | None) -> tir.Range:
+    """A domain: an extent, or a pair (start, stop)."""
+    if isinstance(value, tir.Range):
+        return value
+    if isinstance(value, (tuple, list)):
+        if len(value) != 2:
+            raise error("RLX0304", f"a domain is an extent or a pair (start, stop), not {len(value)} values", span)
+        start, stop = prim.match(*(scalar(v, span) if isinstance(v, tir.BufferRegion) else v for v in value))
+        return tir.Range(start, extent_between(start, stop))
+    extent = scalar(value, span)
+    return tir.Range(prim.const(0, extent.dtype), extent)
+
+
+def lanes_of(value: Any, span: Span | None) -> int:
+    """A vector length known while compiling."""
+    if isinstance(value, prim.IntImm):
+        value = value.value
+    if not isinstance(value, int) or value < 1:
+        raise error("RLX0303", f"a vector length must be a positive integer known while compiling, not {describe(value)}", span)
+    return value
+
+
+# --- operators by name ------------------------------------------------------------------------------------------------
+def _binary(name: str, kind: type[prim.BinaryOp] | type[prim.CmpOp]) -> None:
+    def make(ev: Evaluator, node: tree.Call, a: Any, b: Any, span: Any = None) -> PrimExpr:
+        left, right = prim.match(_plain(a, node), _plain(b, node))
+        return kind(left, right, span=node.span)
+
+    names(*name.split())(make)
+
+
+def _plain(value: Any, node: tree.Call) -> Any:
+    return value if isinstance(value, (PrimExpr, bool, int, float)) else scalar(value, node.span)
+
+
+for _name, _kind in (
+    ("Add", prim.Add), ("Sub", prim.Sub), ("Mul", prim.Mul), ("Div div truncdiv", prim.Div), ("Mod truncmod", prim.Mod),
+    ("FloorDiv floordiv floor_div indexdiv", prim.FloorDiv), ("FloorMod floormod floor_mod indexmod", prim.FloorMod),
+    ("Min min", prim.Min), ("Max max", prim.Max), ("EQ", prim.EQ), ("NE", prim.NE), ("LT", prim.LT), ("LE", prim.LE),
+    ("GT", prim.GT), ("GE", prim.GE), ("And", prim.And), ("Or", prim.Or),
+):  # fmt: skip
+    _binary(_name, _kind)
+
+
+@names("Not")
+def _not(ev: Evaluator, node: tree.Call, a: Any) -> PrimExpr:
+    return prim.Not(scalar(a, node.span, prim.BOOL), span=node.span)
+
+
+@names("ceildiv")
+def _ceildiv(ev: Evaluator, node: tree.Call, a: Any, b: Any) -> PrimExpr:
+    left, right = prim.match(_plain(a, node), _plain(b, node))
+    of = left.dtype
+    if of.bits < 64 and any(isinstance(n, prim.BufferLoad) for n in walk(left)):
+        # Data, unlike sizes, may lie at the end of its type's range, where adding the divisor would overflow.
+        left, right = prim.cast(left, "int64"), prim.cast(right, "int64")
+    above = prim.fold(prim.Sub, right, prim.const(1, right.dtype))
+    return prim.cast(prim.FloorDiv(prim.Add(left, above), right, span=node.span), of)
+
+
+@names("Select")
+def _select(ev: Evaluator, node: tree.Call, condition: Any, true_value: Any, false_value: Any) -> PrimExpr:
+    left, right = prim.match(_plain(true_value, node), _plain(false_value, node))
+    return prim.Select(scalar(condition, node.span, prim.BOOL), left, right, span=node.span)
+
+
+@names("Cast", "cast")
+def _cast(ev: Evaluator, node: tree.Call, dtype: Any, value: Any) -> PrimExpr:
+    if isinstance(dtype, PrimExpr):
+        dtype, value = value, dtype
+    return prim.Cast(as_dtype(dtype, node.span), scalar(value, node.span), span=node.span)
+
+
+@names("Let")
+def _let(ev: Evaluator, node: tree.Call, expr: Any, where: Any) -> PrimExpr:
+    body = scalar(expr, node.span)
+    if not isinstance(where, dict):
+        raise error("RLX0116", "`T.Let` takes `where={variable: value}`", node.span)
+    for var, value in reversed(list(where.items())):
+        if not isinstance(var, prim.Var):
+            raise error("RLX0116", f"`where` binds variables, not {describe(var)}", node.span)
+        body = prim.Let(var, scalar(value, node.span, var.dtype), body, span=node.span)
+    return body
+
+
+# --- vectors ----------------------------------------------------------------------------------------------------------
+@names("Ramp", "ramp")
+def _ramp(ev: Evaluator, node: tree.Call, base: Any, stride: Any, lanes: Any) -> PrimExpr:
+    start, step = prim.match(_plain(base, node), _plain(stride, node))
+    return prim.Ramp(start, step, lanes_of(lanes, node.span), span=node.span)
+
+
+@names("Broadcast", "broadcast")
+def _broadcast(ev: Evaluator, node: tree.Call, value: Any, lanes: Any) -> PrimExpr:
+    return prim.Broadcast(scalar(value, node.span), lanes_of(lanes, node.span), span=node.span)
+
+
+@names("Shuffle", "shuffle")
+def _shuffle(ev: Evaluator, node: tree.Call, vectors: Any, indices: Any) -> PrimExpr:
+    return prim.Shuffle(_each(ev, vectors, node), _each(ev, indices, node), span=node.span)
+
+
+def _each(ev: Evaluator, values: Any, node: tree.Call) -> tuple[PrimExpr, ...]:
+    return tuple(scalar(v, node.span) for v in ev.iterate(values, node.span))
+
+
+# --- reductions -------------------------------------------------------------------------------------------------------
+@names("comm_reducer")
+def _comm_reducer(ev: Evaluator, node: tree.Call, combiner: Any, identity: Any) -> tir.Node:
+    if not isinstance(combiner, Closure):
+        raise error("RLX0116", "`T.comm_reducer` takes a lambda and the neutral values", node.span)
+    neutral = _each(ev, identity, node)
+    params = [p.name for p in combiner.node.params]
+    if len(params) != 2 * len(neutral):
+        raise error("RLX0113", f"the lambda needs {2 * len(neutral)} parameters for {len(neutral)} values", node.span)
+    made = [prim.Var(name, neutral[k % len(neutral)].dtype) for k, name in enumerate(params)]
+    result = ev.expr(combiner.node.body, Scope(dict(zip(params, made)), combiner.scope))
+    results = tuple(scalar(r, node.span) for r in (result if isinstance(result, (tuple, list)) else (result,)))
+    half = len(neutral)
+    return prim.CommReducer(tuple(made[:half]), tuple(made[half:]), results, neutral, span=node.span)
+
+
+@names("Reduce", "reduce")
+def _reduce(
+    ev: Evaluator, node: tree.Call, combiner: Any, source: Any, axis: Any, condition: Any = None, value_index: Any = 0, init: Any = ()
+) -> PrimExpr:
+    given = None if condition is None else scalar(condition, node.span)
+    axes = tuple(ev.iterate(axis, node.span))
+    return prim.Reduce(
+        combiner, _each(ev, source, node), axes, given, _each(ev, init or (), node), lanes_of(value_index + 1, node.span) - 1, span=node.span
+    )
+
+
+# --- intrinsics -------------------------------------------------------------------------------------------------------
+def call_args(args: Sequence[Any], span: Span | None) -> tuple[PrimExpr, ...]:
+    """Arguments of a call whose parameters have no types: numbers, strings, buffers (their pointer), dtypes (by name)."""
+    made: list[PrimExpr] = []
+    for arg in args:
+        if isinstance(arg, tir.Buffer):
+            made.append(arg.data)
+        elif isinstance(arg, DType):
+            made.append(prim.StringImm(arg.name, span=span))
+        else:
+            made.append(scalar(arg, span))
+    return tuple(made)
+
+
+def _accepts(row: Intrinsic, args: tuple[PrimExpr, ...], span: Span | None) -> None:
+    for arg in args if row.accepts != "any" else ():
+        of = arg.dtype
+        fine = of.is_float if row.accepts == "float" else of.is_integer or of.is_bool
+        if row.accepts == "number":
+            fine = of.is_float or of.is_integer
+        if not fine:
+            raise error("RLX0306", f"`T.{row.name}` needs {row.accepts} operands, not `{of}`", span, label=f"`{of}`",
+                        help="convert with `T.Cast`")  # fmt: skip
+
+
+def intrinsic(row: Intrinsic, args: list[Any], span: Span | None) -> PrimExpr:
+    """A call of an intrinsic whose result type follows from its arguments."""
+    if row.arity >= 0 and len(args) != row.arity:
+        raise error("RLX0113", f"`T.{row.name}` takes {row.arity} arguments, {len(args)} were given", span)
+    if row.result == "second" and len(args) == 3:
+        left, right = prim.match(*(a if isinstance(a, PrimExpr) else scalar(a, span) if not isinstance(a, (int, float)) else a for a in args[1:]))
+        return prim.Call(left.dtype, row.name, (scalar(args[0], span, prim.BOOL), left, right), span=span)
+    if row.result == "same" and row.arity == 2:
+        values: tuple[PrimExpr, ...] = prim.match(*(a if isinstance(a, (PrimExpr, int, float)) else scalar(a, span) for a in args))
+    else:
+        like = next((a.dtype for a in args if isinstance(a, PrimExpr)), None) if row.result == "same" else None
+        values = tuple(scalar(a, span, like) for a in args) if row.arity >= 0 else call_args(args, span)
+    _accepts(row, values, span)
+    if row.name in ("shift_left", "shift_right"):
+        check_shift(values[0].dtype, values[1], span)
+    return prim.Call(_result(row, values), row.name, values, span=span)
+
+
+def check_shift(of: DType, amount: PrimExpr, span: Span | None) -> None:
+    """A constant shift must be smaller than the width of what is shifted."""
+    if isinstance(amount, prim.IntImm) and not 0 <= amount.value < of.bits:
+        raise error("RLX0308", f"a shift of `{of}` by {amount.value} is not defined: the amount must be 0 to {of.bits - 1}", span)
+
+
+_FIXED = {"bool": prim.BOOL, "int32": prim.INT32, "handle": prim.HANDLE, "void": prim.VOID}
+
+
+def _result(row: Intrinsic, args: tuple[PrimExpr, ...]) -> DType:
+    if row.result == "same":
+        return args[0].dtype
+    of = _FIXED[row.result]
+    return of.with_lanes(args[0].dtype.lanes) if of is prim.BOOL and args and args[0].dtype.lanes > 1 else of
+
+
+def _explicit(row: Intrinsic) -> Callable[..., PrimExpr]:
+    """An intrinsic whose result type is stated: first argument since TVM 0.11, the keyword `dtype` before."""
+
+    def make(ev: Evaluator, node: tree.Call, *args: Any, dtype: Any = None) -> PrimExpr:
+        given = list(args)
+        if dtype is None and given and isinstance(given[0], (str, DType)):
+            dtype = given.pop(0)
+        if dtype is None:
+            raise error("RLX0113", f"`T.{row.name}` needs the type of its result", node.span, help=f'write `T.{row.name}("float32", …)`')
+        if row.arity >= 0 and len(given) != row.arity:
+            raise error("RLX0113", f"`T.{row.name}` takes {row.arity} arguments after the type, {len(given)} were given", node.span)
+        return prim.Call(as_dtype(dtype, node.span), row.name, call_args(given, node.span), span=node.span)
+
+    return make
+
+
+def _implied(row: Intrinsic) -> Callable[..., PrimExpr]:
+    def make(ev: Evaluator, node: tree.Call, *args: Any, dtype: Any = None) -> PrimExpr:
+        made = intrinsic(row, list(args), node.span)
+        return made if dtype is None else made.replace(of=as_dtype(dtype, node.span))
+
+    return make
+
+
+for _row in INTRINSICS.values():
+    names(_row.name)((_explicit if _row.result == "explicit" else _implied)(_row))
+names("fabs")(_implied(INTRINSICS["abs"]))
+names("power")(_implied(INTRINSICS["pow"]))
+names("tvm_call_packed")(_implied(INTRINSICS["call_packed"]))
+names("tvm_call_cpacked")(_implied(INTRINSICS["call_cpacked"]))
+for _old, _new in (("LShift", "shift_left"), ("RShift", "shift_right"), ("BitwiseAnd", "bitwise_and"), ("BitwiseOr", "bitwise_or"),
+                   ("BitwiseXor", "bitwise_xor"), ("BitwiseNot", "bitwise_not")):  # fmt: skip
+    names(_old)(_implied(INTRINSICS[_new]))
+
+
+@names("type_annotation")
+def _type_annotation(ev: Evaluator, node: tree.Call, dtype: Any) -> PrimExpr:
+    return prim.Call(as_dtype(dtype, node.span), "type_annotation", (), span=node.span)
+
+
+def call_function(name: GlobalVar, result: DType | None, args: list[Any], span: Span | None) -> PrimExpr:
+    """A call of another function of the module."""
+    return prim.Call(result or prim.VOID, name, call_args(args, span), span=span)
+
+
+class Fresh(Value):
+    """`T.int64()`: a variable that gets its name from what it is assigned to."""
+
+    kind = "new variable"
+
+    def __init__(self, of: DType, size: bool, pointer: prim.PointerType | None = None) -> None:
+        self.of = of
+        self.size = size
+        self.pointer = pointer
+
+    def make(self, name: str, span: Span | None) -> prim.Var:
+        """The variable."""
+        return (prim.SizeVar if self.size else prim.Var)(name, self.of, self.pointer, span=span)

@@ -1,0 +1,388 @@
+"""`T.…` in statements: loops, blocks and their parts, attributes, lets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from relaxlang.base.dtype import DType
+from relaxlang.base.source import Span
+from relaxlang.ir import prim, tir
+from relaxlang.ir.attrs import EMPTY, Attrs
+from relaxlang.ir.prim import PrimExpr
+from relaxlang.syntax import tree
+from relaxlang.syntax.comptime import Evaluator, as_dtype, describe, error
+from relaxlang.syntax.elaborate.buffers import as_region
+from relaxlang.syntax.elaborate.native import Names
+from relaxlang.syntax.elaborate.scalars import Fresh, as_range, extent_between, scalar
+from relaxlang.syntax.elaborate.tir_values import BlockHead, Domain, InitHead, Loop, Pending
+
+if TYPE_CHECKING:
+    from relaxlang.syntax.elaborate.tir_body import BodyElaborator
+
+names = Names("T")
+axis_names = Names("T.axis")
+
+
+# --- loops ------------------------------------------------------------------------------------------------------------
+def loop_over(kind: tir.ForKind, args: tuple[Any, ...], node: tree.Call, annotations: Any = None, thread: str | None = None, step: Any = None) -> Loop:
+    """The loop of `range(stop)`, `range(start, stop)` or `range(start, stop, step)`."""
+    if not 1 <= len(args) <= 3:
+        raise error("RLX0113", f"a loop takes 1 to 3 bounds, {len(args)} were given", node.span)
+    if len(args) == 3:
+        step = args[2]
+    bounds = [a if isinstance(a, (PrimExpr, int)) else scalar(a, node.span) for a in args[:2]]
+    for bound in bounds:
+        if isinstance(bound, PrimExpr) and not bound.dtype.is_integer:
+            raise error("RLX0309", f"a loop bound must be an integer, not `{bound.dtype}`", node.span)
+    if len(bounds) == 1:
+        extent = scalar(bounds[0], node.span)
+        domain = tir.Range(prim.const(0, extent.dtype), extent)
+    else:
+        start, stop = prim.match(bounds[0], bounds[1])
+        domain = tir.Range(start, extent_between(start, stop))
+    stride = None if step is None else scalar(step, node.span, domain.extent.dtype)
+    if isinstance(stride, prim.IntImm) and stride.value == 1:
+        stride = None
+    return Loop(kind, [domain], Attrs(annotations) if annotations else EMPTY, thread, stride)
+
+
+def _loop(kind: tir.ForKind, *spellings: str) -> None:
+    def make(ev: Evaluator, node: tree.Call, start: Any, stop: Any = None, *, annotations: Any = None, step: Any = None, **more: Any) -> Loop:
+        args = (start,) if stop is None else (start, stop)
+        extra = {**(annotations or {}), **more}
+        return loop_over(kind, args, node, extra, step=step)
+
+    names(*spellings)(make)
+
+
+_loop("serial", "serial")
+_loop("parallel", "parallel")
+_loop("vectorized", "vectorized", "vectorize")
+_loop("unroll", "unroll", "unrolled")
+
+
+@names("thread_binding")
+def _thread_binding(ev: Evaluator, node: tree.Call, start: Any, stop: Any = None, thread: Any = None, *, annotations: Any = None) -> Loop:
+    if thread is None and isinstance(stop, str):
+        stop, thread = None, stop
+    if not isinstance(thread, str):
+        raise error("RLX0113", "`T.thread_binding` needs a thread tag", node.span, help='write `thread="threadIdx.x"`')
+    return loop_over("thread_binding", (start,) if stop is None else (start, stop), node, annotations, thread)
+
+
+@names("grid")
+def _grid(ev: Evaluator, node: tree.Call, *extents: Any) -> Loop:
+    return Loop("serial", [as_range(e, node.span) for e in extents])
+
+
+# --- blocks -----------------------------------------------------------------------------------------------------------
+@names("block", "sblock")
+def _block(ev: Evaluator, node: tree.Call, name_hint: Any = "", name: Any = "", *, no_realize: Any = False, exec_scope: Any = "") -> BlockHead:
+    if isinstance(name_hint, (list, tuple)):
+        domains: list[tuple[tir.IterKind, tir.Range]] = []
+        for dom in name_hint:
+            domains.append((dom.of, dom.dom) if isinstance(dom, Domain) else ("spatial", as_range(dom, node.span)))
+        return BlockHead(name, domains, False)
+    if not isinstance(name_hint, str):
+        raise error("RLX0116", f"a block's name is a string, not {describe(name_hint)}", node.span)
+    return BlockHead(name_hint, [], bool(no_realize))
+
+
+def _old_axis(of: tir.IterKind, *spellings: str) -> None:
+    def make(ev: Evaluator, node: tree.Call, start: Any, stop: Any = None) -> Domain:
+        return Domain(of, as_range(start if stop is None else (start, stop), node.span))
+
+    names(*spellings)(make)
+
+
+_old_axis("reduce", "reduce_axis")
+_old_axis("scan", "scan_axis")
+_old_axis("opaque", "opaque_axis")
+_old_axis("spatial", "range", "Range")
+
+
+@names("init")
+def _init(ev: Evaluator, node: tree.Call) -> InitHead:
+    return InitHead()
+
+
+def _axis(of: tir.IterKind, *spellings: str) -> None:
+    def make(ev: BodyElaborator, node: tree.Call, dom: Any, binding: Any = None, dtype: Any = "int32") -> Pending:
+        domain = as_range(dom, node.span)
+        value = None if binding is None else scalar(binding, node.span, domain.extent.dtype)
+        bits = max(domain.min.dtype.bits, domain.extent.dtype.bits, as_dtype(dtype, node.span).bits)
+
+        def declare(body: BodyElaborator, name: str, span: Span | None) -> prim.Var:
+            return body.add_axis(name, as_dtype(f"int{bits}", node.span), domain, of, value, span)
+
+        return Pending("axis", declare)
+
+    axis_names(*spellings)(make)
+
+
+_axis("spatial", "spatial", "S")
+_axis("reduce", "reduce", "R")
+_axis("scan", "scan")
+_axis("opaque", "opaque")
+_KINDS: dict[str, tir.IterKind] = {"S": "spatial", "R": "reduce"}
+
+
+@axis_names("remap")
+def _remap(ev: BodyElaborator, node: tree.Call, kinds: Any, bindings: Any, dtype: Any = "int32") -> Any:
+    loops = ev.iterate(bindings, node.span)
+    if not isinstance(kinds, str) or len(kinds) != len(loops) or set(kinds) - set(_KINDS):
+        raise error("RLX0310", "`T.axis.remap` takes one letter, S or R, for each loop", node.span,
+                    label=f"{len(loops)} loops")  # fmt: skip
+    made = []
+    for letter, loop in zip(kinds, loops):
+        domain = ev.loop_domains.get(loop) if isinstance(loop, prim.Var) else None
+        if domain is None:
+            raise error("RLX0310", f"`T.axis.remap` takes loop variables, not {describe(loop)}", node.span,
+                        help="for other values write `T.axis.spatial(extent, value)`")  # fmt: skip
+        made.append(_remapped(_KINDS[letter], loop, domain))
+    return made[0] if len(made) == 1 else tuple(made)
+
+
+def _remapped(of: tir.IterKind, loop: prim.Var, domain: tir.Range) -> Pending:
+    return Pending("axis", lambda body, name, span: body.add_axis(name, loop.dtype, domain, of, loop, span))
+
+
+def _regions(args: tuple[Any, ...], node: tree.Call) -> list[tir.BufferRegion]:
+    flat: list[Any] = []
+    for arg in args:
+        flat.extend(arg) if isinstance(arg, (list, tuple)) else flat.append(arg)
+    return [as_region(a, node.span) for a in flat]
+
+
+@names("reads")
+def _reads(ev: BodyElaborator, node: tree.Call, *regions: Any) -> None:
+    block = ev.open_block(node.span)
+    block.reads = (block.reads or []) + _regions(regions, node)
+
+
+@names("writes")
+def _writes(ev: BodyElaborator, node: tree.Call, *regions: Any) -> None:
+    block = ev.open_block(node.span)
+    block.writes = (block.writes or []) + _regions(regions, node)
+
+
+@names("where")
+def _where(ev: BodyElaborator, node: tree.Call, predicate: Any) -> None:
+    block = ev.open_block(node.span)
+    given = scalar(predicate, node.span, prim.BOOL)
+    block.predicate = given if block.predicate is None else prim.And(block.predicate, given)
+
+
+@names("block_attr", "sblock_attr")
+def _block_attr(ev: BodyElaborator, node: tree.Call, attrs: Any) -> None:
+    if not isinstance(attrs, dict):
+        raise error("RLX0116", "`T.block_attr` takes a dict", node.span)
+    ev.open_block(node.span).annotations.update(attrs)
+
+
+# --- the function -----------------------------------------------------------------------------------------------------
+@names("func_attr")
+def _func_attr(ev: BodyElaborator, node: tree.Call, attrs: Any) -> None:
+    if not isinstance(attrs, dict):
+        raise error("RLX0116", "`T.func_attr` takes a dict", node.span)
+    ev.attrs.update(attrs)
+
+
+@names("func_name")
+def _func_name(ev: BodyElaborator, node: tree.Call, name: Any) -> None:
+    ev.attrs["global_symbol"] = name
+
+
+@names("evaluate", "Evaluate")
+def _evaluate(ev: Evaluator, node: tree.Call, value: Any) -> tir.Stmt:
+    return tir.Evaluate(scalar(value, node.span), span=node.span)
+
+
+# --- attributes and lets ----------------------------------------------------------------------------------------------
+@names("attr", "AttrStmt")
+def _attr(ev: Evaluator, node: tree.Call, of: Any, attr_key: Any = None, value: Any = None) -> Pending:
+    if not isinstance(attr_key, str):
+        raise error("RLX0116", "`T.attr` takes a node, a key and a value", node.span)
+    subject = of.var if isinstance(of, tir.IterVar) and attr_key not in ("thread_extent", "virtual_thread") else of
+    if isinstance(subject, (bool, int, float)):
+        subject = scalar(subject, node.span)
+    given = scalar(value, node.span)
+
+    def declare(body: BodyElaborator, name: str, span: Span | None) -> None:
+        body.wrap(lambda rest: tir.AttrStmt(subject, attr_key, given, rest, span=node.span))
+
+    return Pending("attribute", declare)
+
+
+@names("env_thread")
+def _env_thread(ev: Evaluator, node: tree.Call, thread_tag: Any, dtype: Any = "int32") -> Pending:
+    def declare(body: BodyElaborator, name: str, span: Span | None) -> prim.Var:
+        var = prim.Var(name, as_dtype(dtype, node.span), span=span)
+        body.thread_tags[var] = thread_tag
+        return var
+
+    return Pending("thread", declare)
+
+
+@names("launch_thread")
+def _launch_thread(ev: Evaluator, node: tree.Call, thread: Any, extent: Any) -> Pending:
+    size = scalar(extent, node.span)
+
+    def declare(body: BodyElaborator, name: str, span: Span | None) -> prim.Var:
+        var = thread if isinstance(thread, prim.Var) else prim.Var(name, size.dtype, span=span)
+        tag = body.thread_tags.get(var, thread)
+        if not isinstance(tag, str):
+            raise error("RLX0116", "`T.launch_thread` takes a thread tag or a variable of `T.env_thread`", node.span)
+        axis = tir.IterVar(var, tir.Range(prim.const(0, size.dtype), size), "thread", tag)
+        key = "virtual_thread" if tag.startswith("vthread") else "thread_extent"
+        body.wrap(lambda rest: tir.AttrStmt(axis, key, size, rest, span=node.span))
+        return var
+
+    return Pending("thread", declare)
+
+
+@names("iter_var")
+def _iter_var(ev: Evaluator, node: tree.Call, var: Any, dom: Any, iter_type: Any, thread_tag: Any = "") -> tir.IterVar:
+    kinds: dict[str, tir.IterKind] = {"DataPar": "spatial", "CommReduce": "reduce", "Ordered": "scan", "ThreadIndex": "thread"}
+    domain = tir.Range(prim.const(0, "int32"), prim.const(0, "int32")) if dom is None else as_range(dom, node.span)
+    if isinstance(var, Fresh):
+        var = var.make("v", node.span)
+    return tir.IterVar(var, domain, kinds.get(iter_type, "opaque"), thread_tag, span=node.span)
+
+
+def let_of(value: PrimExpr, of: DType | None, at: Span | None, var: prim.Var | None = None) -> Pending:
+    """A variable bound to `value` for the rest of the scope; its type is `of` when given."""
+
+    def declare(body: BodyElaborator, name: str, span: Span | None) -> prim.Var:
+        pointer = value.pointer if isinstance(value, prim.Var) else None
+        if isinstance(value, prim.Call) and value.dtype.is_handle and of is None:
+            pointer = None
+        made = var or prim.Var(name, of or value.dtype, pointer, span=span)
+        bound = value if value.dtype is made.dtype else prim.cast(value, made.dtype)
+        body.wrap(lambda rest: tir.LetStmt(made, bound, rest, span=at))
+        return made
+
+    return Pending("let", declare)
+
+
+@names("LetStmt", "let")
+def _let_stmt(ev: Evaluator, node: tree.Call, *args: Any, type_annotation: Any = None, var: Any = None) -> Any:
+    if len(args) == 3:
+        if not isinstance(args[0], prim.Var):
+            raise error("RLX0116", "`T.let` takes a variable, its value and the body", node.span)
+        return prim.Let(args[0], scalar(args[1], node.span, args[0].dtype), scalar(args[2], node.span), span=node.span)
+    if len(args) == 2:
+        var, value = args
+        if isinstance(var, Fresh):
+            var = var.make("v", node.span)
+        return let_of(scalar(value, node.span, var.dtype), None, node.span, var)
+    of = None if type_annotation is None else type_annotation if isinstance(type_annotation, DType) else None
+    return let_of(scalar(args[0], node.span, of), of, node.span, var if isinstance(var, prim.Var) else None)
+
+
+@names("bind", "Bind")
+def _bind(ev: BodyElaborator, node: tree.Call, var: Any, value: Any = None) -> Any:
+    """TVM 0.24's `x = T.bind(value)` is a let; the oldest scripts' `T.bind(vi, i)` binds a block axis."""
+    if value is None:
+        return let_of(scalar(var, node.span), None, node.span)
+    ev.bind_axis(var, scalar(value, node.span), node.span)
+    return None
+
+
+@names("Assert", "AssertStmt")
+def _assert(ev: Evaluator, node: tree.Call, condition: Any, message: Any = "", **more: Any) -> Pending:
+    when = scalar(condition, node.span, prim.BOOL)
+    text = " ".join(message) if isinstance(message, (list, tuple)) else str(message)
+
+    def declare(body: BodyElaborator, name: str, span: Span | None) -> None:
+        body.wrap(lambda rest: tir.AssertStmt(when, text, rest, span=node.span))
+
+    return Pending("assertion", declare)
+
+
+@names("break_loop", "Break")
+def _break(ev: Evaluator, node: tree.Call) -> tir.Stmt:
+    return tir.Break(span=node.span)
+
+
+@names("continue_loop", "Continue")
+def _continue(ev: Evaluator, node: tree.Call) -> tir.Stmt:
+    return tir.Continue(span=node.span)
+
+
+@names("meta_var")
+def _meta_var(ev: Evaluator, node: tree.Call, value: Any) -> Any:
+    return Meta(value)
+
+
+class Meta:
+    """What `T.meta_var` gives: a value that an assignment names without making a let."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+@names("static_assert")
+def _static_assert(ev: Evaluator, node: tree.Call, condition: Any, message: Any = "the static assertion fails") -> None:
+    if not ev.truth(condition, node.span):
+        raise error("RLX0130", str(message), node.span)
+
+
+# --- variables --------------------------------------------------------------------------------------------------------
+def fresh(of: DType, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> Any:
+    """`T.int64()`, `T.int64(is_size_var=True)`, `T.handle("float32", "shared")`: None when it is a constant or cast instead."""
+    if of.is_handle and (args or "storage_scope" in kwargs):
+        scope = args[1] if len(args) > 1 else kwargs.get("storage_scope", "global")
+        if isinstance(args[0], (str, DType)):
+            return Fresh(of, False, prim.PointerType(as_dtype(args[0], node.span), scope))
+        return None
+    if args and args != [None]:
+        return None
+    size = kwargs.get("is_size_var", False)
+    if set(kwargs) - {"is_size_var", "is_unknown_type"}:
+        return None
+    return Fresh(of, bool(size))
+
+
+@names("var")
+def _var(ev: Evaluator, node: tree.Call, dtype: Any, name: Any = "") -> Fresh:
+    return Fresh(as_dtype(dtype, node.span), False)
+
+
+@names("SizeVar")
+def _size_var(ev: Evaluator, node: tree.Call, name: Any = "", dtype: Any = "int32") -> Fresh:
+    return Fresh(as_dtype(dtype, node.span), True)
+
+
+@names("Var")
+def _named_var(ev: Evaluator, node: tree.Call, name: Any, dtype: Any = "int32") -> Fresh:
+    return Fresh(as_dtype(dtype, node.span), False)
+
+
+@names("ptr", "Ptr", "buffer_var")
+def _ptr(ev: Evaluator, node: tree.Call, dtype: Any, storage_scope: Any = "global", is_size_var: Any = False) -> Fresh:
+    return Fresh(prim.HANDLE, False, prim.PointerType(as_dtype(dtype, node.span), storage_scope))
+
+
+@names("Optional")
+def _optional(ev: Evaluator, node: tree.Call, of: Any) -> Any:
+    return of
+
+
+# --- accesses of the oldest scripts -----------------------------------------------------------------------------------
+@names("load")
+def _load(ev: BodyElaborator, node: tree.Call, dtype: Any, buffer: Any, index: Any, predicate: Any = None) -> PrimExpr:
+    of = as_dtype(dtype, node.span)
+    at = index if isinstance(index, (list, tuple)) else [index]
+    return prim.BufferLoad(ev.flat_buffer(buffer, of.scalar, node.span), tuple(scalar(i, node.span) for i in at), span=node.span)
+
+
+@names("store")
+def _store(ev: BodyElaborator, node: tree.Call, buffer: Any, index: Any, value: Any, predicate: Any = None) -> tir.Stmt:
+    stored = scalar(value, node.span)
+    at = tuple(scalar(i, node.span) for i in (index if isinstance(index, (list, tuple)) else [index]))
+    return tir.BufferStore(ev.flat_buffer(buffer, stored.dtype.scalar, node.span), stored, at, span=node.span)
+
+
+Maker = Callable[..., Any]

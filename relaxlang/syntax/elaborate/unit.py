@@ -1,0 +1,91 @@
+"""What the elaboration of one file shares: where findings go, the operators, the module's functions by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from relaxlang.base.diagnostics import Diagnostic, DiagnosticError, Diagnostics
+from relaxlang.base.source import Span
+from relaxlang.base.suggest import did_you_mean
+from relaxlang.ir.module import AnyFunc
+from relaxlang.ir.relax import GlobalVar
+from relaxlang.syntax import tree
+from relaxlang.syntax.comptime import POISON, Scope, error
+from relaxlang.syntax.operators import OperatorTable
+
+
+class Declared:
+    """A function of the module between its declaration and its elaboration.
+
+    `state` is "new", "open" (being elaborated: whoever meets it then is recursive), "done" or "failed"; `elaborate` makes
+    the function; `info` is its struct info from the signature alone, when that states the result.
+    """
+
+    def __init__(self, name: str, span: Span | None, node: tree.FunctionDef | None) -> None:
+        self.name = name
+        self.span = span
+        self.node = node
+        self.state = "new"
+        self.elaborate: Callable[[], AnyFunc] | None = None
+        self.function: AnyFunc | None = None
+        self.is_prim = False
+        self.var = GlobalVar(name)
+
+    def run(self, unit: Unit) -> None:
+        """Elaborate the function, once. Faults are reported; `state` says how it went."""
+        if self.state != "new" or self.elaborate is None:
+            return
+        self.state = "open"
+        try:
+            self.function = self.elaborate()
+            self.state = "done"
+        except DiagnosticError as fault:
+            unit.report(fault)
+            self.state = "failed"
+
+
+class Unit:
+    """The state of one parse."""
+
+    def __init__(self, diagnostics: Diagnostics, operators: OperatorTable, values: Mapping[str, Any], check: bool) -> None:
+        self.diagnostics = diagnostics
+        self.operators = operators
+        self.values = values
+        self.check = check
+        self.functions: dict[str, Declared] = {}
+        self.externs: dict[str, GlobalVar] = {}
+        self.global_infos: dict[str, tuple[Any, ...]] = {}
+        self.attrs: dict[str, Any] = {}
+        self.name = "Module"
+
+    def reference(self, name: str, span: Span | None) -> GlobalVar:
+        """`Module.name`."""
+        declared = self.functions.get(name)
+        if declared is not None:
+            return declared.var
+        if name in self.externs:
+            return self.externs[name]
+        near = did_you_mean(name, (*self.functions, *self.externs))
+        raise error("RLX0101", f"the module has no function `{name}`", span, label="not defined in the module",
+                    help=f"did you mean `{near}`?" if near else "")  # fmt: skip
+
+    def report(self, fault: DiagnosticError) -> None:
+        """Keep what an exception carries; nothing, when its cause was reported before."""
+        for diagnostic in fault.diagnostics:
+            self.diagnostics.report(diagnostic)
+
+    def complain(self, diagnostic: Diagnostic) -> None:
+        """Keep a finding, and go on."""
+        self.diagnostics.report(diagnostic)
+
+
+def poison(targets: Iterable[tree.Expr], scope: Scope) -> None:
+    """Bind the names of assignment targets to the faulty value, so that their uses stay silent."""
+    for target in targets:
+        if isinstance(target, tree.Name):
+            scope.names[target.id] = POISON
+        elif isinstance(target, (tree.TupleExpr, tree.ListExpr)):
+            poison(target.elements, scope)
+        elif isinstance(target, tree.Starred):
+            poison((target.value,), scope)
