@@ -5,7 +5,8 @@ TVMScript has changed its words at nearly every release. A *concept* is named by
 concept (`canonical_name`), the printer turns a concept into the name that a dialect reads (`name_in`).
 
 Eras: E0 2021 to 2022 (`Tensor[...]`, bare operators), E1 the RFC text of August 2022 (`R.Tensor[...]`,
-`R.match_shape`), E2 TVM 0.11 to 0.22, E3 TVM 0.23 to 0.25 (`tirx`, `T.sblock`), E4 TVM 0.26 and 0.27 (`out_ty`, `R.Any`).
+`R.match_shape`), E2 TVM 0.11 to 0.22, E3 TVM 0.23 to 0.25 (`tirx`, `T.sblock`), E4 TVM 0.26 and 0.27 (`out_ty`,
+`R.Any`).
 """
 
 from __future__ import annotations
@@ -103,7 +104,6 @@ _TABLE = (
     Spelling("break", {"tvm-0.22": "T.break_loop", "tvm-0.25": "break"}, ("T.Break",)),
     Spelling("continue", {"tvm-0.22": "T.continue_loop", "tvm-0.25": "continue"}, ("T.Continue",)),
     # TensorIR: expressions
-    Spelling("T.Cast", aliases=("T.cast",)),
     Spelling("T.Ramp", aliases=("T.ramp",)),
     Spelling("T.Broadcast", aliases=("T.broadcast",)),
     Spelling("T.Shuffle", aliases=("T.shuffle",)),

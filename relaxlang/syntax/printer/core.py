@@ -1,0 +1,243 @@
+"""The printer's state and its dispatch: lines, indentation, names, places where a declaration can still be put.
+
+`@prints(Class)` registers how a class is written inside a line, `@levels(Class)` the same for one whose operators bind
+(it also gives the level), `@emits(Class)` how a statement or binding becomes lines. Names of methods that recurse are
+called directly, never through `map`, `join` over a generator or `__call__`: a chain of plain Python calls takes no C
+stack, so depth costs memory alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from relaxlang.base.dtype import DType
+from relaxlang.base.node import Node, node
+from relaxlang.ir import prim, tir
+from relaxlang.ir.module import IRModule
+from relaxlang.syntax import spellings
+from relaxlang.syntax.document import Doc, Mark, bracket, concat
+from relaxlang.syntax.printer.names import Names
+
+if TYPE_CHECKING:
+    import numpy as np
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+DOCS: dict[type, Callable[[Printer, Any], Doc]] = {}
+LEVELED: dict[type, Callable[[Printer, Any], tuple[Doc, int]]] = {}
+EMITTERS: dict[type, Callable[[Printer, Any], None]] = {}
+
+
+def prints(*classes: type) -> Callable[[_F], _F]:
+    """Register `function(printer, node) -> Doc` for classes whose text binds like a name or a call."""
+    return _register(DOCS, classes)
+
+
+def levels(*classes: type) -> Callable[[_F], _F]:
+    """Register `function(printer, node) -> (Doc, level)`; the levels are those of `syntax.spellings`."""
+    return _register(LEVELED, classes)
+
+
+def emits(*classes: type) -> Callable[[_F], _F]:
+    """Register `function(printer, node) -> None`, which appends lines."""
+    return _register(EMITTERS, classes)
+
+
+def _register(table: dict[type, Any], classes: tuple[type, ...]) -> Callable[[_F], _F]:
+    def register(function: _F) -> _F:
+        table.update(dict.fromkeys(classes, function))
+        return function
+
+    return register
+
+
+@node
+class Options(Node):
+    """What `script` can be asked for; its docstring says what each means."""
+
+    dialect: str | None = None
+    types: str = "needed"
+    constants: str = "inline"
+    store: dict[str, np.ndarray[Any, Any]] | None = None
+    width: int = 120
+    header: bool = False
+    name: str | None = None
+    positions: bool = False
+
+
+class Slot(list[tuple[int, Doc]]):
+    """A place among the lines where declarations may be put later; slots compare by their order in the text."""
+
+    def __init__(self, order: int, indent: int) -> None:
+        super().__init__()
+        self.order = order
+        self.indent = indent
+
+
+class Printer:
+    """One printing: `lines` grows as nodes are emitted. `int_dtype` is the type that a bare integer has here."""
+
+    def __init__(self, options: Options, module: IRModule | None = None) -> None:
+        self.options = options
+        self.module = module
+        self.module_name = module.name if module is not None else "Module"
+        self.names = Names({self.module_name})
+        self.lines: list[tuple[int, Doc] | Slot] = []
+        self.indent = 0
+        self.int_dtype: DType = prim.INT32
+        self.head: Slot | None = None
+        self.slots: dict[Node, Slot] = {}
+        self.uses_module = False
+        self.loops: dict[prim.Var, tir.For] = {}
+        self._slot_count = 0
+        self._opening: Node | None = None
+
+    # --- lines --------------------------------------------------------------------------------------------------------
+    def line(self, doc: Doc) -> None:
+        """Append one logical line; the first line of a node stands for the node."""
+        if self._opening is not None:
+            doc, self._opening = Mark(self._opening, doc), None
+        self.lines.append((self.indent, doc))
+
+    def opens(self, node: Node) -> None:
+        """The next line is the first of this node."""
+        if self.options.positions:
+            self._opening = node
+
+    def blank(self) -> None:
+        """Append an empty line."""
+        self.lines.append((0, ""))
+
+    def slot(self) -> Slot:
+        """Append a place for later declarations, at the current indentation."""
+        self._slot_count += 1
+        made = Slot(self._slot_count, self.indent)
+        self.lines.append(made)
+        return made
+
+    def flat_lines(self) -> list[tuple[int, Doc]]:
+        """All lines, with those that were put into slots."""
+        flat: list[tuple[int, Doc]] = []
+        for item in self.lines:
+            if isinstance(item, Slot):
+                flat.extend(item)
+            else:
+                flat.append(item)
+        return flat
+
+    # --- dispatch -----------------------------------------------------------------------------------------------------
+    def doc(self, node: Any) -> Doc:
+        """How a node is written inside a line, where nothing binds tighter."""
+        write = DOCS.get(node.__class__)
+        if write is None:
+            return self.operand(node, 0)
+        doc = write(self, node)
+        return Mark(node, doc) if self.options.positions else doc
+
+    def operand(self, node: Any, level: int) -> Doc:
+        """How a node is written as an operand; in parentheses when its own operators bind looser than `level`."""
+        write = LEVELED.get(node.__class__)
+        if write is None:
+            return self.doc(node)
+        doc, own = write(self, node)
+        if self.options.positions:
+            doc = Mark(node, doc)
+        return concat("(", doc, ")") if own < level else doc
+
+    def emit(self, node: Any) -> None:
+        """Append the lines of a statement, a binding, a function."""
+        if self.options.positions and isinstance(node, Node):
+            self._opening = node
+        EMITTERS[node.__class__](self, node)
+
+    def spell(self, concept: str) -> str:
+        """The name of a concept in the dialect that is printed."""
+        name = spellings.name_in(concept, self.options.dialect)
+        return concept if name is None else name
+
+    # --- names --------------------------------------------------------------------------------------------------------
+    def define(self, node: Node, hint: str) -> str:
+        """A name for what is defined here."""
+        return self.names.define(node, hint)
+
+    def name(self, node: prim.Var) -> str:
+        """The name of a scalar variable; one that nothing defines is declared where the function begins."""
+        return self.names.get(node) or self._declare_var(node)
+
+    def buffer_name(self, buffer: tir.Buffer) -> str:
+        """The name of a buffer; one that nothing defines is declared as soon as what it mentions is known."""
+        return self.names.get(buffer) or self._declare_buffer(buffer)
+
+    def _declare_var(self, node: prim.Var) -> str:
+        name = self.names.define(node, node.name, lasting=True)
+        if self.head is not None:
+            self.head.append((self.head.indent, f"{name} = {self.var_type(node)}"))
+        return name
+
+    def var_type(self, node: prim.Var) -> str:
+        """The constructor of a variable's type: `T.int64()`, `T.handle("float32", "global")`."""
+        if node.pointer is not None:
+            return f'T.handle("{node.pointer.element}", "{node.pointer.scope}")'
+        return f"T.{node.dtype}({'is_size_var=True' if isinstance(node, prim.SizeVar) else ''})"
+
+    def _declare_buffer(self, buffer: tir.Buffer) -> str:
+        name = self.names.define(buffer, buffer.name, lasting=True)
+        if self.head is None:
+            return name
+        made = concat(name, " = T.Buffer", self.buffer_fields(buffer, lasting=True))
+        at = self.head
+        for var in _mentioned(buffer):
+            at = max(at, self.slots.get(var, at), key=_order)
+        at.append((at.indent, made))
+        return name
+
+    def buffer_fields(self, buffer: tir.Buffer, *, first: tuple[Doc, ...] = (), lasting: bool = False) -> Doc:
+        """The arguments, in parentheses, of what declares a buffer: shape, dtype, and what is not as usual. A pointer
+        that nothing has defined becomes `NAME.data`."""
+        items: list[Doc] = [*first, self.dims(buffer.shape), f'"{buffer.dtype}"']
+        if self.names.get(buffer.data) is None and owns_data(buffer):
+            self.names.bind(buffer.data, f"{self.names.get(buffer)}.data", lasting=lasting)
+        else:
+            items.append(concat("data=", self.doc(buffer.data)))
+        if buffer.strides:
+            items.append(concat("strides=", self.listed(buffer.strides)))
+        if buffer.elem_offset is not None:
+            items.append(concat("elem_offset=", self.doc(buffer.elem_offset)))
+        if buffer.scope != "global":
+            items.append(f'scope="{buffer.scope}"')
+        if buffer.align != -1:
+            items.append(f"align={buffer.align}")
+        if buffer.offset_factor != 0:
+            items.append(f"offset_factor={buffer.offset_factor}")
+        return bracket("(", items, ")")
+
+    def dims(self, values: tuple[prim.PrimExpr, ...]) -> Doc:
+        """`(n, 784)`; one dimension keeps its comma."""
+        return bracket("(", [self.doc(v) for v in values], ")", lone_comma=True)
+
+    def listed(self, values: tuple[Any, ...]) -> Doc:
+        """`[n, 784]`."""
+        return bracket("[", [self.doc(v) for v in values], "]")
+
+    def keywords(self, items: Mapping[str, Any]) -> list[Doc]:
+        """`name=value` for each item, values as plain data."""
+        from relaxlang.syntax.printer.values import value_doc
+
+        return [concat(key, "=", value_doc(self, value)) for key, value in items.items()]
+
+
+def owns_data(buffer: tir.Buffer) -> bool:
+    """Whether the pointer is what a declaration without `data=` would make."""
+    pointer = buffer.data.pointer
+    return pointer is not None and pointer.element is buffer.dtype and pointer.scope == buffer.scope
+
+
+def _order(slot: Slot) -> int:
+    return slot.order
+
+
+def _mentioned(buffer: tir.Buffer) -> list[prim.Var]:
+    from relaxlang.ir.visit import free_vars
+
+    offset = () if buffer.elem_offset is None else (buffer.elem_offset,)
+    return [buffer.data, *free_vars((*buffer.shape, *buffer.strides, *offset))]

@@ -1,0 +1,236 @@
+"""Scalar expressions: Python's operators with the fewest parentheses, constructors where an operator would fold."""
+
+from __future__ import annotations
+
+from relaxlang.base.dtype import DType
+from relaxlang.ir import prim, relax, tir
+from relaxlang.ir.intrinsics import INTRINSICS
+from relaxlang.syntax.document import Doc, bracket, concat
+from relaxlang.syntax.printer.core import Printer, levels, prints
+from relaxlang.syntax.printer.values import typed_constant
+from relaxlang.syntax.scalars import string_text
+from relaxlang.syntax.spellings import ATOM, COMPARE, FOLDING, INFIX, INFIX_CALLS, NOT, UNARY
+
+ITER_KINDS: dict[str, str] = {
+    "spatial": "DataPar", "reduce": "CommReduce", "scan": "Ordered", "opaque": "Opaque", "thread": "ThreadIndex",
+}  # fmt: skip
+"""The kinds of `T.iter_var(…)`, by ours."""
+
+
+# --- leaves -----------------------------------------------------------------------------------------------------------
+@prints(prim.Var, prim.SizeVar)
+def _var(p: Printer, node: prim.Var) -> Doc:
+    return p.names.get(node) or p.name(node)
+
+
+@prints(prim.IntImm)
+def _int(p: Printer, node: prim.IntImm) -> Doc:
+    # The smallest integer of a type has no literal: `-2147483648` is a minus before a number too large.
+    if node.of is p.int_dtype and (node.value >= 0 or node.value != -(1 << (node.of.bits - 1))):
+        return str(node.value)
+    return typed_constant(node)
+
+
+@prints(prim.FloatImm)
+def _float(p: Printer, node: prim.FloatImm) -> Doc:
+    return typed_constant(node)
+
+
+@prints(prim.StringImm)
+def _string(p: Printer, node: prim.StringImm) -> Doc:
+    return string_text(node.value)
+
+
+# --- operators --------------------------------------------------------------------------------------------------------
+@levels(*INFIX)
+def _infix(p: Printer, node: prim.BinaryOp | prim.CmpOp) -> tuple[Doc, int]:
+    a, b = node.a, node.b
+    row = INFIX[node.__class__]
+    if isinstance(b, prim.IntImm) or isinstance(a, prim.IntImm) or a.dtype is not b.dtype:
+        if a.dtype is not b.dtype or prim.fold(row.node, a, b).__class__ is not row.node:
+            return bracket(f"{row.constructor}(", [p.doc(a), p.doc(b)], ")"), ATOM
+    if not row.symbol or (row.symbol == "/" and not a.dtype.is_float):
+        return bracket(f"{FOLDING[row.node]}(", [p.doc(a), p.doc(b)], ")"), ATOM
+    left = row.level + 1 if row.level == COMPARE else row.level
+    return concat(p.operand(a, left), f" {row.symbol} ", p.operand(b, row.level + 1)), row.level
+
+
+@levels(prim.Not)
+def _not(p: Printer, node: prim.Not) -> tuple[Doc, int]:
+    if isinstance(node.a, prim.IntImm):
+        return concat("T.Not(", p.doc(node.a), ")"), ATOM
+    return concat("not ", p.operand(node.a, NOT)), NOT
+
+
+@levels(prim.Call)
+def _call(p: Printer, node: prim.Call) -> tuple[Doc, int]:
+    args = node.args
+    if not isinstance(node.op, str):
+        return _call_function(p, node, node.op), ATOM
+    row = INTRINSICS.get(node.op)
+    if row is None:
+        items = [*(p.doc(a) for a in args), f'dtype="{node.of}"']
+        return bracket(f"T.{node.op}(", items, ")"), ATOM
+    if row.result == "explicit":
+        return bracket(f"T.{node.op}(", [f'"{node.of}"', *(p.doc(a) for a in args)], ")"), ATOM
+    implied = _implied(row.result, args) is node.of
+    plain = implied and not all(isinstance(a, (prim.IntImm, prim.FloatImm)) for a in args)
+    if plain and node.op in INFIX_CALLS and len(args) == 2 and args[0].dtype is args[1].dtype:
+        symbol, level = INFIX_CALLS[node.op]
+        return concat(p.operand(args[0], level), f" {symbol} ", p.operand(args[1], level + 1)), level
+    if plain and node.op == "bitwise_not" and len(args) == 1:
+        return concat("~", p.operand(args[0], UNARY)), UNARY
+    docs = [p.doc(a) for a in args]
+    if not implied:
+        docs.append(f'dtype="{node.of}"')
+    return bracket(f"{p.spell('T.' + node.op)}(", docs, ")"), ATOM
+
+
+def _implied(rule: str, args: tuple[prim.PrimExpr, ...]) -> DType | None:
+    """The type that a call without a stated one has."""
+    if rule == "same":
+        return args[0].dtype if args else None
+    if rule == "second":
+        return args[1].dtype if len(args) > 1 else None
+    if rule == "bool":
+        return prim.BOOL if not args or args[0].dtype.lanes == 1 else prim.BOOL.with_lanes(args[0].dtype.lanes)
+    return {"int32": prim.INT32, "handle": prim.HANDLE, "void": prim.VOID}.get(rule)
+
+
+def _call_function(p: Printer, node: prim.Call, op: relax.GlobalVar) -> Doc:
+    docs = [p.doc(a) for a in node.args]
+    callee = p.module.functions.get(op.name) if p.module is not None else None
+    implied = (callee.ret_type or prim.VOID) if isinstance(callee, tir.PrimFunc) else None
+    if node.of is not implied:
+        docs.append(f'dtype="{node.of}"')
+    return bracket(global_name(p, op) + "(", docs, ")")
+
+
+def global_name(p: Printer, node: relax.GlobalVar) -> str:
+    """`cls.f`, and `cls["a.b"]` for a name that is no identifier."""
+    p.uses_module = True
+    return f"cls.{node.name}" if node.name.isidentifier() else f"cls[{string_text(node.name)}]"
+
+
+# --- calls by name ----------------------------------------------------------------------------------------------------
+@prints(prim.Cast)
+def _cast(p: Printer, node: prim.Cast) -> Doc:
+    return bracket("T.Cast(", [f'"{node.of}"', p.doc(node.value)], ")")
+
+
+@prints(prim.Select)
+def _select(p: Printer, node: prim.Select) -> Doc:
+    return bracket("T.Select(", [p.doc(node.condition), p.doc(node.true_value), p.doc(node.false_value)], ")")
+
+
+@prints(prim.Ramp)
+def _ramp(p: Printer, node: prim.Ramp) -> Doc:
+    return bracket("T.Ramp(", [p.doc(node.base), p.doc(node.stride), str(node.lanes)], ")")
+
+
+@prints(prim.Broadcast)
+def _broadcast(p: Printer, node: prim.Broadcast) -> Doc:
+    return bracket("T.Broadcast(", [p.doc(node.value), str(node.lanes)], ")")
+
+
+@prints(prim.Shuffle)
+def _shuffle(p: Printer, node: prim.Shuffle) -> Doc:
+    return bracket("T.Shuffle(", [p.listed(node.vectors), p.listed(node.indices)], ")")
+
+
+@prints(prim.Let)
+def _let(p: Printer, node: prim.Let) -> Doc:
+    value = p.doc(node.value)
+    mark = p.names.mark()
+    name = p.define(node.var, node.var.name)
+    doc = bracket("T.Let(", [p.doc(node.body), concat(f"where={{{name}: ", value, "}")], ")")
+    p.names.release(mark)
+    return doc
+
+
+# --- memory -----------------------------------------------------------------------------------------------------------
+@prints(prim.BufferLoad)
+def _load(p: Printer, node: prim.BufferLoad) -> Doc:
+    name = p.buffer_name(node.buffer)
+    if node.predicate is not None:
+        items = [p.listed(node.indices), concat("predicate=", p.doc(node.predicate))]
+        return bracket(f"{name}.vload(", items, ")")
+    return element(p, name, node.indices)
+
+
+def element(p: Printer, name: str, indices: tuple[prim.PrimExpr, ...]) -> Doc:
+    """`A[i, j]`; `A[()]` for a buffer without dimensions."""
+    if not indices:
+        return f"{name}[()]"
+    return bracket(f"{name}[", [p.doc(i) for i in indices], "]", trailing=len(indices) > 1)
+
+
+@prints(tir.Buffer)
+def _buffer(p: Printer, node: tir.Buffer) -> Doc:
+    return p.buffer_name(node)
+
+
+@prints(tir.BufferRegion)
+def _region(p: Printer, node: tir.BufferRegion) -> Doc:
+    name = p.buffer_name(node.buffer)
+    if not node.region:
+        return f"{name}[()]"
+    items = [_range_index(p, r) for r in node.region]
+    return bracket(f"{name}[", items, "]", trailing=len(items) > 1)
+
+
+def _range_index(p: Printer, of: tir.Range) -> Doc:
+    if isinstance(of.extent, prim.IntImm) and of.extent.value == 1:
+        return p.doc(of.min)
+    return concat(p.doc(of.min), ":", upper_bound(p, of.min, of.extent))
+
+
+def upper_bound(p: Printer, low: prim.PrimExpr, extent: prim.PrimExpr) -> Doc:
+    """`low + extent`, as one number when both are numbers, as `extent` from zero."""
+    if isinstance(low, prim.IntImm) and (low.value == 0 or isinstance(extent, prim.IntImm)):
+        return p.doc(low + extent)
+    return p.doc(prim.Add(low, extent))
+
+
+@prints(tir.Range)
+def _range(p: Printer, node: tir.Range) -> Doc:
+    return bracket("T.Range(", [p.doc(node.min), upper_bound(p, node.min, node.extent)], ")")
+
+
+# --- iteration, reduction ---------------------------------------------------------------------------------------------
+@prints(tir.IterVar)
+def _iter_var(p: Printer, node: tir.IterVar) -> Doc:
+    items = [p.doc(node.var), p.doc(node.dom), f'"{ITER_KINDS[node.kind]}"', string_text(node.thread_tag)]
+    return bracket("T.iter_var(", items, ")")
+
+
+@prints(prim.CommReducer)
+def _comm_reducer(p: Printer, node: prim.CommReducer) -> Doc:
+    mark = p.names.mark()
+    params = [p.define(v, v.name) for v in (*node.lhs, *node.rhs)]
+    result = p.doc(node.result[0]) if len(node.result) == 1 else p.dims(node.result)
+    doc = bracket("T.comm_reducer(", [concat(f"lambda {', '.join(params)}: ", result), p.listed(node.identity)], ")")
+    p.names.release(mark)
+    return doc
+
+
+@prints(prim.Reduce)
+def _reduce(p: Printer, node: prim.Reduce) -> Doc:
+    mark = p.names.mark()
+    items: list[Doc] = [p.doc(node.combiner)]
+    axes = bracket("[", [_axis(p, axis) for axis in node.axis], "]")
+    items += [concat("source=", p.listed(node.source)), concat("axis=", axes)]
+    if node.condition is not None:
+        items.append(concat("condition=", p.doc(node.condition)))
+    if node.init:
+        items.append(concat("init=", p.listed(node.init)))
+    items.append(f"value_index={node.value_index}")
+    p.names.release(mark)
+    return bracket("T.Reduce(", items, ")")
+
+
+def _axis(p: Printer, axis: tir.IterVar) -> Doc:
+    p.define(axis.var, axis.var.name)
+    return p.doc(axis)
+
+

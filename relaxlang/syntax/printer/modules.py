@@ -1,0 +1,61 @@
+"""Modules: a class with attributes, global infos and functions."""
+
+from __future__ import annotations
+
+import keyword
+from typing import Any
+
+from relaxlang.ir import relax, tir
+from relaxlang.ir.module import DummyGlobalInfo, IRModule
+from relaxlang.syntax.document import Doc, bracket, concat
+from relaxlang.syntax.printer.core import Printer, emits, prints
+from relaxlang.syntax.printer.names import legal
+from relaxlang.syntax.printer.prim_funcs import emit_prim_func
+from relaxlang.syntax.printer.relax_bindings import emit_function
+from relaxlang.syntax.printer.values import mapping_doc, value_doc
+from relaxlang.syntax.scalars import string_text
+
+
+@prints(DummyGlobalInfo)
+def _dummy(p: Printer, node: DummyGlobalInfo) -> Doc:
+    return "I.dummy_global_info()"
+
+
+@emits(IRModule)
+def _module(p: Printer, module: IRModule) -> None:
+    p.line("@I.ir_module")
+    p.line(f"class {p.module_name}:")
+    p.indent += 1
+    empty = True
+    if module.attrs:
+        p.line(concat("I.module_attrs(", mapping_doc(p, module.attrs), ")"))
+        empty = False
+    if module.global_infos:
+        pairs = [concat(string_text(k), ": ", _infos(p, v)) for k, v in module.global_infos.items()]
+        p.line(concat("I.module_global_infos(", bracket("{", pairs, "}"), ")"))
+        empty = False
+    for name, function in module.functions.items():
+        if not empty:
+            p.blank()
+        empty = False
+        _member(p, name, function)
+    if empty:
+        p.line("pass")
+    p.indent -= 1
+
+
+def _infos(p: Printer, infos: tuple[Any, ...]) -> Doc:
+    # The devices themselves are spelled out here, where `"llvm:0"` is about to get its meaning.
+    return bracket("[", [p.doc(i) if not isinstance(i, str) else value_doc(p, i) for i in infos], "]")
+
+
+def _member(p: Printer, name: str, function: relax.Function | tir.PrimFunc | relax.ExternFunc) -> None:
+    usable = name.isidentifier() and not keyword.iskeyword(name)
+    written = name if usable else p.names.unique(legal(name))
+    symbol = None if usable else name
+    if isinstance(function, relax.ExternFunc):
+        p.line(concat(written, " = ", p.doc(function)))
+    elif isinstance(function, tir.PrimFunc):
+        emit_prim_func(p, function, written, symbol=symbol)
+    else:
+        emit_function(p, function, written, nested=False, symbol=symbol)

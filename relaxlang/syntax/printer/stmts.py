@@ -1,0 +1,227 @@
+"""Statements of TensorIR, blocks and loops aside (see `blocks`).
+
+Statements with a body that reaches to the end of their scope (let, allocation, attribute, assertion) are written flat,
+`x: T.int32 = v`, where they are last in their scope, and as `with T.LetStmt(v) as x:` where more follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from relaxlang.ir import prim, tir
+from relaxlang.syntax.document import Doc, bracket, concat
+from relaxlang.syntax.printer.core import Printer, emits
+from relaxlang.syntax.printer.exprs import element
+from relaxlang.syntax.printer.values import array_doc, list_doc, mapping_doc, value_doc
+from relaxlang.syntax.scalars import string_text
+
+_SCOPED = (
+    tir.LetStmt, tir.AttrStmt, tir.AssertStmt, tir.Allocate, tir.AllocConst, tir.DeclBuffer, tir.BufferRealize,
+)  # fmt: skip
+
+
+def scope(p: Printer, body: tir.Stmt) -> None:
+    """The lines of a body that is a scope of its own, one step further in."""
+    p.indent += 1
+    mark = p.names.mark()
+    tail(p, body)
+    p.names.release(mark)
+    p.indent -= 1
+
+
+def tail(p: Printer, body: tir.Stmt) -> None:
+    """The lines of what stands last in its scope; no recursion along the chain of scoped statements."""
+    while True:
+        if isinstance(body, tir.SeqStmt) and body.seq:
+            for stmt in body.seq[:-1]:
+                _inner(p, stmt)
+            body = body.seq[-1]
+        elif isinstance(body, _SCOPED):
+            p.opens(body)
+            p.line(_head(p, body, flat=True))
+            _after_head(p, body)
+            body = body.body
+        else:
+            p.emit(body)
+            return
+
+
+def _inner(p: Printer, stmt: tir.Stmt) -> None:
+    """A statement that others follow in its scope."""
+    if isinstance(stmt, _SCOPED):
+        mark = p.names.mark()
+        p.opens(stmt)
+        p.line(_head(p, stmt, flat=False))
+        p.indent += 1
+        _after_head(p, stmt)
+        tail(p, stmt.body)
+        p.indent -= 1
+        p.names.release(mark)
+    else:
+        p.emit(stmt)
+
+
+@emits(*_SCOPED, tir.SeqStmt)
+def _scoped(p: Printer, node: tir.Stmt) -> None:
+    tail(p, node)
+
+
+# --- the heads of scoped statements -----------------------------------------------------------------------------------
+def _head(p: Printer, node: Any, *, flat: bool) -> Doc:
+    """The line that opens a scoped statement, flat or as a `with`."""
+    if isinstance(node, tir.LetStmt):
+        return _let_head(p, node, flat)
+    if isinstance(node, tir.AssertStmt):
+        condition = p.doc(node.condition)
+        if flat:
+            return concat("assert ", condition, ", ", string_text(node.message))
+        return concat(bracket("with T.Assert(", [condition, string_text(node.message)], ")"), ":")
+    if isinstance(node, tir.AttrStmt):
+        return _attr_head(p, node, flat)
+    if isinstance(node, tir.BufferRealize):
+        return _realize_head(p, node, flat)
+    if isinstance(node, tir.DeclBuffer):
+        known = p.names.get(node.buffer.data) is not None
+        name = p.define(node.buffer, node.buffer.name)
+        if not known and not isinstance(node.buffer.data, prim.Var):
+            p.name(node.buffer.data)
+        call = concat(p.spell("T.decl_buffer"), p.buffer_fields(node.buffer))
+        return _named(name, call, flat)
+    return _allocate_head(p, node, flat)
+
+
+def _named(name: str, call: Doc, flat: bool) -> Doc:
+    return concat(name, " = ", call) if flat else concat("with ", call, f" as {name}:")
+
+
+def _let_head(p: Printer, node: tir.LetStmt, flat: bool) -> Doc:
+    value = p.doc(node.value)
+    if flat:
+        of = node.var.pointer
+        kind = f'T.handle("{of.element}", "{of.scope}")' if of is not None else f"T.{node.var.dtype}"
+        if isinstance(node.var, prim.SizeVar):
+            kind = p.var_type(node.var)
+        return concat(f"{p.define(node.var, node.var.name)}: {kind} = ", value)
+    if node.var.__class__ is prim.Var and node.var.pointer is None and node.var.dtype is node.value.dtype:
+        return concat(f"with {p.spell('T.LetStmt')}(", value, f") as {p.define(node.var, node.var.name)}:")
+    return bracket(f"with {p.spell('T.LetStmt')}(", [value, f"var={p.name(node.var)}"], "):")
+
+
+def _attr_head(p: Printer, node: tir.AttrStmt, flat: bool) -> Doc:
+    on = node.node
+    if (
+        node.key == "thread_extent" and isinstance(on, tir.IterVar) and p.names.get(on.var) is None
+        and on.thread_tag and on.kind == "thread" and on.dom.extent == node.value
+        and isinstance(on.dom.min, prim.IntImm) and on.dom.min.value == 0 and on.var.dtype is node.value.dtype
+    ):  # fmt: skip
+        call = bracket("T.launch_thread(", [string_text(on.thread_tag), p.doc(node.value)], ")")
+        return _named(p.define(on.var, on.var.name), call, flat)
+    items = [value_doc(p, on), string_text(node.key), p.doc(node.value)]
+    return bracket("T.attr(" if flat else "with T.attr(", items, ")" if flat else "):")
+
+
+def _realize_head(p: Printer, node: tir.BufferRealize, flat: bool) -> Doc:
+    if p.names.get(node.buffer) is None:
+        p.buffer_name(node.buffer)
+    items = [p.doc(tir.BufferRegion(node.buffer, node.bounds)), string_text(node.buffer.scope)]
+    if not _is_true(node.condition):
+        items.append(concat("condition=", p.doc(node.condition)))
+    return bracket("T.realize(" if flat else "with T.realize(", items, ")" if flat else "):")
+
+
+def _allocate_head(p: Printer, node: tir.Allocate | tir.AllocConst, flat: bool) -> Doc:
+    extents = p.listed(node.extents)
+    if isinstance(node, tir.AllocConst):
+        data = np.asarray(node.data)
+        items = [list_doc(data) or array_doc(p, data), f'"{node.dtype}"', extents]
+        call = "T.allocate_const("
+    else:
+        scope_name = node.buffer_var.pointer.scope if node.buffer_var.pointer is not None else "global"
+        items = [extents, f'"{node.dtype}"', f'"{scope_name}"']
+        if not _is_true(node.condition):
+            items.append(concat("condition=", p.doc(node.condition)))
+        call = "T.allocate("
+    if node.annotations:
+        items.append(concat("annotations=", mapping_doc(p, _text_keys(node.annotations))))
+    return _named(p.define(node.buffer_var, node.buffer_var.name), bracket(call, items, ")"), flat)
+
+
+def _after_head(p: Printer, node: Any) -> None:
+    """Behind a line that defines a pointer, leave room for declarations of buffers that live there."""
+    var = getattr(node, "buffer_var", None) or getattr(node, "var", None)
+    if isinstance(node, tir.DeclBuffer):
+        var = node.buffer.data
+    if isinstance(var, prim.Var):
+        p.slots[var] = p.slot()
+
+
+def _is_true(condition: prim.PrimExpr) -> bool:
+    return isinstance(condition, prim.IntImm) and condition.of.is_bool and condition.value == 1
+
+
+def _text_keys(items: Mapping[str, object]) -> Mapping[str, object]:
+    return {str(k): v for k, v in items.items()}
+
+
+# --- plain statements -------------------------------------------------------------------------------------------------
+@emits(tir.BufferStore)
+def _store(p: Printer, node: tir.BufferStore) -> None:
+    name = p.buffer_name(node.buffer)
+    value = p.doc(node.value)
+    if node.predicate is not None:
+        items = [p.listed(node.indices), value, concat("predicate=", p.doc(node.predicate))]
+        p.line(bracket(f"{name}.vstore(", items, ")"))
+    else:
+        p.line(concat(element(p, name, node.indices), " = ", value))
+
+
+@emits(tir.Evaluate)
+def _evaluate(p: Printer, node: tir.Evaluate) -> None:
+    value = p.doc(node.value)
+    bare = isinstance(node.value, prim.Call) and not (isinstance(value, str) and not value.endswith(")"))
+    operator = isinstance(node.value, prim.Call) and node.value.op in _OPERATORS
+    p.line(value if bare and not operator else concat("T.evaluate(", value, ")"))
+
+
+_OPERATORS = frozenset({"bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "shift_left", "shift_right"})
+
+
+@emits(tir.IfThenElse)
+def _if(p: Printer, node: tir.IfThenElse) -> None:
+    word = "if "
+    while True:
+        p.opens(node)
+        p.line(concat(word, p.doc(node.condition), ":"))
+        scope(p, node.then_case)
+        if node.else_case is None:
+            return
+        if not isinstance(node.else_case, tir.IfThenElse):
+            break
+        node, word = node.else_case, "elif "
+    p.line("else:")
+    scope(p, node.else_case)
+
+
+@emits(tir.While)
+def _while(p: Printer, node: tir.While) -> None:
+    p.line(concat("while ", p.doc(node.condition), ":"))
+    scope(p, node.body)
+
+
+@emits(tir.Break)
+def _break(p: Printer, node: tir.Break) -> None:
+    _leave(p, "break")
+
+
+@emits(tir.Continue)
+def _continue(p: Printer, node: tir.Continue) -> None:
+    _leave(p, "continue")
+
+
+def _leave(p: Printer, word: str) -> None:
+    text = p.spell(word)
+    p.line(text if text == word else text + "()")
+

@@ -1,0 +1,94 @@
+"""Plain values: numbers, strings, dtypes, arrays, lists and mappings, as they stand in attributes and constants."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from relaxlang.base.dtype import DType, from_numpy
+from relaxlang.base.node import Node
+from relaxlang.ir import prim
+from relaxlang.syntax import scalars
+from relaxlang.syntax.document import Doc, bracket, concat
+from relaxlang.syntax.printer.core import Printer
+
+INLINE_ELEMENTS = 64
+"""An array with more elements is written as base64 and not as a list of numbers."""
+
+
+def value_doc(p: Printer, value: Any) -> Doc:
+    """A value of an attribute. Scalar constants of the IR show their type (`T.int32(3)`), plain numbers do not."""
+    if value is None or isinstance(value, (bool, int)):
+        return str(value)
+    if isinstance(value, float):
+        text = scalars.float_text(value)
+        return f"float({text})" if text.startswith('"') else text
+    if isinstance(value, str):
+        return scalars.string_text(value)
+    if isinstance(value, DType):
+        return f'R.dtype("{value}")'
+    if isinstance(value, (prim.IntImm, prim.FloatImm)):
+        return typed_constant(value)
+    if isinstance(value, Node):
+        return p.doc(value)
+    if isinstance(value, tuple):
+        return bracket("[", [value_doc(p, v) for v in value], "]")
+    if isinstance(value, Mapping):
+        return mapping_doc(p, value)
+    if isinstance(value, np.generic):
+        return value_doc(p, value.item())
+    return array_doc(p, np.asarray(value))
+
+
+def mapping_doc(p: Printer, items: Mapping[str, Any]) -> Doc:
+    """`{"key": value}`."""
+    pairs = [concat(scalars.string_text(str(k)), ": ", value_doc(p, v)) for k, v in items.items()]
+    return bracket("{", pairs, "}")
+
+
+def typed_constant(value: prim.IntImm | prim.FloatImm) -> str:
+    """`T.int64(3)`, `T.float32(0.5)`, `T.bool(True)`."""
+    if isinstance(value, prim.FloatImm):
+        return f"T.{value.of}({scalars.float_text(value.value)})"
+    if value.of.is_bool:
+        return f"T.bool({bool(value.value)})"
+    return f"T.{value.of}({value.value})"
+
+
+def array_doc(p: Printer, array: np.ndarray[Any, Any]) -> Doc:
+    """`I.array(…)`: a list of numbers, base64, or the name of an entry in the side file."""
+    kind = from_numpy(array.dtype)
+    if p.options.constants == "file" and array.size > INLINE_ELEMENTS and p.options.store is not None:
+        digest = scalars.array_digest(array)
+        p.options.store[digest] = array
+        data: Doc = f'"{digest}"'
+    else:
+        listed = list_doc(array)
+        if listed is not None:
+            return bracket("I.array(", [listed, f'"{kind}"'], ")")
+        data = f'"{scalars.array_base64(array)}"'
+    shape = bracket("(", [str(n) for n in array.shape], ")", lone_comma=True)
+    return bracket("I.array(", [data, f'"{kind}"', shape], ")")
+
+
+def constant_doc(p: Printer, array: np.ndarray[Any, Any]) -> Doc:
+    """`R.const(1.0, "float32")`, `R.const([…], "float32")`, `R.const(I.array(…))`."""
+    listed = list_doc(array)
+    if listed is None:
+        return concat("R.const(", array_doc(p, array), ")")
+    return bracket("R.const(", [listed, f'"{from_numpy(array.dtype)}"'], ")")
+
+
+def list_doc(array: np.ndarray[Any, Any]) -> Doc | None:
+    """A small array as a number or a nested list of numbers; None where that would be long or lose something."""
+    if array.size > INLINE_ELEMENTS or array.size == 0:
+        return None
+    texts = scalars.number_texts(array)
+    if texts is None:
+        return None
+    docs: list[Doc] = list(texts)
+    for extent in reversed(array.shape):
+        docs = [bracket("[", docs[at : at + extent], "]") for at in range(0, len(docs), extent)]
+    return docs[0]
