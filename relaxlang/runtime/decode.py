@@ -90,7 +90,8 @@ class Linkage:
         """Call a closure that is not one of this machine's: a kernel, a packed function, another machine's closure."""
         if not callable(closure):
             fail("RLX6018", f"{checks.describe(closure)} is no function")
-        return closure(*values)
+        with blame(str(getattr(closure, "name", None) or getattr(closure, "__name__", closure))):
+            return normalize(closure(*values))
 
 
 class Code:

@@ -75,7 +75,12 @@ def needs_own_export(element: np.dtype[Any]) -> bool:
 
 
 def export(array: np.ndarray[Any, Any]) -> Any:
-    """A DLPack capsule (`dltensor`) of an array of bfloat16 or an 8-bit float; it keeps the array alive."""
+    """A DLPack capsule (`dltensor`) of an array of bfloat16 or an 8-bit float; it keeps the array alive.
+
+    BufferError for a read-only array, which this form of capsule cannot mark as such.
+    """
+    if not array.flags.writeable:
+        raise BufferError("a read-only array cannot be exported by DLPack")
     sizes = ctypes.c_int64 * max(1, array.ndim)
     shape = sizes(*array.shape)
     strides = sizes(*[s // array.itemsize for s in array.strides])

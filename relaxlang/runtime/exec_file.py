@@ -72,7 +72,7 @@ def decode(data: bytes | memoryview, name: str) -> Executable:
     view = memoryview(data)
     if len(view) < _HEADER.size:
         _damaged(name, "it is cut off" if MAGIC.startswith(bytes(view[:8])) and len(view) else "it is no executable")
-    magic, version, _, size, digest = _HEADER.unpack(view[: _HEADER.size])
+    magic, version, reserved, size, digest = _HEADER.unpack(view[: _HEADER.size])
     if magic != MAGIC:
         _damaged(name, "it is no executable")
     if version > FORMAT_VERSION:
@@ -82,7 +82,9 @@ def decode(data: bytes | memoryview, name: str) -> Executable:
             help="upgrade relaxlang, or build the program again",
         )
     payload = view[_HEADER.size :]
-    if version < 1 or len(payload) != size:
+    if version < 1 or reserved:
+        _damaged(name, "its header is wrong")
+    if len(payload) != size:
         _damaged(name, f"it should hold {size} bytes of payload, but has {len(payload)}")
     if hashlib.sha256(payload).digest() != digest:
         _damaged(name, "its checksum does not fit")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Iterable, Sequence
+from operator import index
 from typing import Any, NoReturn
 
 import numpy as np
@@ -32,20 +33,23 @@ class NDArray(np.ndarray[Any, Any]):
         return array[()] if return_scalar else array
 
     def __dlpack__(self, **options: Any) -> Any:
-        """A DLPack capsule that keeps this array alive (options as in the array API)."""
+        """A DLPack capsule that keeps this array alive (options as in the array API; BufferError as numpy raises
+        it)."""
         if dlpack.needs_own_export(self.dtype):
             return dlpack.export(self)
         return super().__dlpack__(**options)
 
 
 class ShapeTuple(tuple[int, ...]):
-    """A shape: a tuple of whole numbers. `ShapeTuple([2, 3])`; elements are turned to `int`, TypeError if
-    impossible."""
+    """A shape: a tuple of whole numbers. `ShapeTuple([2, 3])`; RLX6002 for elements that are none."""
 
     __slots__ = ()
 
     def __new__(cls, dims: Iterable[Any] = ()) -> ShapeTuple:
-        return super().__new__(cls, [d.__index__() for d in dims])
+        try:
+            return super().__new__(cls, map(index, dims))
+        except TypeError:
+            fail("RLX6002", f"a shape is made of whole numbers, not of {dims!r}")
 
     def __repr__(self) -> str:
         return f"ShapeTuple({list(self)})"
@@ -75,6 +79,8 @@ def dtype_name(wanted: np.dtype[Any]) -> str:
         try:
             found = from_numpy(wanted).name
         except TypeError:
+            found = "void"
+        if found in ("void", "handle"):
             fail("RLX6002", f"numpy dtype `{wanted}` has no counterpart", help="convert the array with `.astype`")
         if wanted.isnative:
             _NAMES[wanted] = found

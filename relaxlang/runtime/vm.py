@@ -7,13 +7,15 @@ of arguments. Calls of VM functions push a frame on a list, so a program's recur
 
 from __future__ import annotations
 
+import ctypes
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from relaxlang.base.diagnostics import DiagnosticError, RelaxlangError, fail
+from relaxlang.base.diagnostics import Diagnostic, DiagnosticError, RelaxlangError, fail
 from relaxlang.runtime import checks
 from relaxlang.runtime.bench import BenchmarkResult, measure
+from relaxlang.runtime.builtins import read_if_cond
 from relaxlang.runtime.decode import CALL, CALL_VM, GOTO, IF, INVOKE, Code, Linkage
 from relaxlang.runtime.device import Device, as_device
 from relaxlang.runtime.errors import unknown_function
@@ -208,46 +210,50 @@ class VirtualMachine:
         regs = code.frame(args)
         steps = code.steps
         pc = 0
-        try:
-            while True:
-                if self.on_instruction is not None:
-                    self.on_instruction(Frame(code, pc, regs, len(frames)))
-                op, dst, target, get = steps[pc]
-                if op == CALL:
+        while True:
+            if self.on_instruction is not None:
+                self.on_instruction(Frame(code, pc, regs, len(frames)))
+            op, dst, target, get = steps[pc]
+            if op == CALL:
+                try:
                     regs[dst] = target(*get(regs))
-                    pc += 1
-                elif op == IF:
-                    pc = pc + 1 if regs[dst] else target
-                elif op == GOTO:
-                    pc = target
-                elif op == CALL_VM or op == INVOKE:
-                    values = get(regs)
-                    if op == INVOKE:
-                        closure = regs[target]
-                        if not isinstance(closure, Closure) or closure.vm is not self:
-                            regs[dst] = self._linkage.call_foreign(closure, values)
-                            pc += 1
-                            continue
-                        target, values = closure.code, [*values, *closure.captured]
-                    if len(frames) >= MAX_DEPTH:
-                        fail("RLX6010", f"recursion too deep: `{target.name}` is called within {MAX_DEPTH} other calls")
-                    frames.append((code, pc + 1, regs, dst))
-                    code, pc = target, 0
-                    regs, steps = code.frame(values), code.steps
-                else:
-                    value = regs[dst]
-                    if not frames:
-                        return value
-                    code, pc, regs, dst = frames.pop()
-                    regs[dst], steps = value, code.steps
-        except RelaxlangError:
-            raise
-        except (TypeError, ValueError, AttributeError, LookupError, ArithmeticError) as error:
-            raise _bad_instruction(code, pc, error) from error
+                except RelaxlangError:
+                    raise
+                except _FAULTS as error:
+                    raise _bad_instruction(code, pc, error) from error
+                pc += 1
+            elif op == IF:
+                cond = regs[dst]
+                pc = pc + 1 if (cond if type(cond) is bool else read_if_cond(cond)) else target
+            elif op == GOTO:
+                pc = target
+            elif op == CALL_VM or op == INVOKE:
+                values = get(regs)
+                if op == INVOKE:
+                    closure = regs[target]
+                    if not isinstance(closure, Closure) or closure.vm is not self:
+                        regs[dst] = self._linkage.call_foreign(closure, values)
+                        pc += 1
+                        continue
+                    target, values = closure.code, [*values, *closure.captured]
+                if len(frames) >= MAX_DEPTH:
+                    fail("RLX6010", f"recursion too deep: `{target.name}` is called within {MAX_DEPTH} other calls")
+                frames.append((code, pc + 1, regs, dst))
+                code, pc = target, 0
+                regs, steps = code.frame(values), code.steps
+            else:
+                value = regs[dst]
+                if not frames:
+                    return value
+                code, pc, regs, dst = frames.pop()
+                regs[dst], steps = value, code.steps
+
+
+# What a builtin or ctypes raises when hand-written bytecode gives it values that it cannot take.
+_FAULTS = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError, MemoryError, ctypes.ArgumentError)
 
 
 def _bad_instruction(code: Code, pc: int, error: Exception) -> DiagnosticError:
-    from relaxlang.base.diagnostics import Diagnostic
-
+    number = "RLX6006" if isinstance(error, MemoryError) else "RLX6014"
     text = code.instruction_text(pc)
-    return DiagnosticError([Diagnostic("RLX6014", f"instruction {pc} of `{code.name}` (`{text}`) failed: {error}")])
+    return DiagnosticError([Diagnostic(number, f"instruction {pc} of `{code.name}` (`{text}`) failed: {error}")])

@@ -204,10 +204,16 @@ def test_closures():
     assert closure(1) == vm.invoke_closure(closure, 1) == (1, 2)
     assert vm["apply"](closure, 5) == (5, 2)
     assert vm["apply"](lambda x: x + 1, 5) == 6
+    with pytest.raises(PackedFunctionError, match="`fails` raised TypeError"):
+        vm["apply"](fails, 5)
     other = machine(build)["make"](3)
     assert vm["apply"](other, 5) == (5, 3)
     assert diagnostic(lambda: closure(1, 2)).diagnostics[0].code == "RLX6001"
     assert "is no function" in str(diagnostic(lambda: vm["apply"](3, 5)))
+
+
+def fails(x):
+    raise TypeError("not this")
 
 
 def test_recursion_through_python_is_limited():
@@ -345,6 +351,9 @@ def test_stepping(vm):
 
     vm.on_instruction = stop_before_add
     with pytest.raises(Stop):
+        vm["main"](a34(), a34())
+    vm.on_instruction = lambda frame: {}["no key"]
+    with pytest.raises(KeyError, match="no key"):
         vm["main"](a34(), a34())
     vm.on_instruction = None
     np.testing.assert_array_equal(vm["main"](a34(), a34()), 2 * a34())
