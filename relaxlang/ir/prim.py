@@ -126,7 +126,7 @@ class Var(PrimExpr):
     of: DType = INT32
     pointer: PointerType | None = None
     HASHED: ClassVar[bool] = False
-    DERIVED: ClassVar[dict[str, str]] = {"dtype": "of"}
+    DERIVED: ClassVar[dict[str, str]] = {"dtype": "of", "_hash": "object.__hash__(self)"}
 
     def __hash__(self) -> int:
         return object.__hash__(self)

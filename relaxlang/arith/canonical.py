@@ -1,0 +1,282 @@
+"""The canonical form of sums: expression to linear form and back.
+
+`ring` reads a tree of + - * as a linear form modulo 2**bits, which always holds. `Simplifier.linear` gives the form that
+also holds over the integers: the same one, unless data may wrap around; then the tree is one opaque atom.
+`emit` writes a form as an expression; forms that are equal are written the same way within one simplifier.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from relaxlang.arith.classify import RING, is_integer, preserves_value, type_range
+from relaxlang.arith.linear import Linear
+from relaxlang.arith.splits import merge_splits
+from relaxlang.base.dtype import DType
+from relaxlang.ir.prim import Add, Cast, IntImm, Mul, PrimExpr, Sub, cast, const, fold
+
+if TYPE_CHECKING:
+    from relaxlang.arith.simplify import Simplifier
+
+_MAX_DEGREE = 16  # a product of more factors is left as it is
+_MAX_EXPANSION = 24  # a product of sums is multiplied out up to this many terms
+
+
+def is_multiple(expr: PrimExpr) -> bool:
+    """Whether an expression is a product with a constant."""
+    return expr.__class__ is Mul and (expr.b.__class__ is IntImm or expr.a.__class__ is IntImm)  # type: ignore[attr-defined]
+
+
+def ring_parts(root: PrimExpr) -> list[PrimExpr]:
+    """The nodes of the tree of sums and multiples at `root` and its leaves, operands before users, each node once."""
+    done: list[PrimExpr] = []
+    seen: set[int] = set()
+    work: list[tuple[PrimExpr, bool]] = [(root, False)]
+    while work:
+        node, ready = work.pop()
+        if ready:
+            done.append(node)
+            continue
+        key = id(node)
+        if key in seen:
+            continue
+        seen.add(key)
+        cls = node.__class__
+        if cls is Add or cls is Sub:
+            work += ((node, True), (node.b, False), (node.a, False))  # type: ignore[attr-defined]
+        elif cls is Mul and node.b.__class__ is IntImm:  # type: ignore[attr-defined]
+            work += ((node, True), (node.a, False))  # type: ignore[attr-defined]
+        elif cls is Mul and node.a.__class__ is IntImm:  # type: ignore[attr-defined]
+            work += ((node, True), (node.b, False))  # type: ignore[attr-defined]
+        else:
+            done.append(node)
+    return done
+
+
+def _shares(parts: list[PrimExpr]) -> list[tuple[PrimExpr, int]]:
+    """The leaves of a tree of sums (its `ring_parts`), left to right, each with its coefficient."""
+    shares = {id(parts[-1]): 1}
+    leaves = []
+    for node in reversed(parts):
+        share = shares[id(node)]
+        cls = node.__class__
+        if cls is Add or cls is Sub:
+            left, right = id(node.a), id(node.b)  # type: ignore[attr-defined]
+            shares[left] = shares.get(left, 0) + share
+            shares[right] = shares.get(right, 0) + (share if cls is Add else -share)
+        elif is_multiple(node):
+            factor, of = node.b, node.a  # type: ignore[attr-defined]
+            if factor.__class__ is not IntImm:
+                factor, of = of, factor
+            shares[id(of)] = shares.get(id(of), 0) + share * factor.value
+        else:
+            leaves.append((node, share))
+    leaves.reverse()
+    return leaves
+
+
+def ring_of(s: Simplifier, expr: PrimExpr) -> Linear:
+    """The linear form of an integer expression, modulo 2**bits."""
+    if expr.__class__ not in RING:
+        return leaf_form(s, expr)
+    terms: dict[PrimExpr, int] = {}
+    total = 0
+    for leaf, share in _shares(ring_parts(expr)):
+        form = product(s, leaf) if leaf.__class__ is Mul else leaf_form(s, s.simplify(leaf))
+        total += form.const * share
+        for atom, coefficient in form.terms.items():
+            terms[atom] = terms.get(atom, 0) + coefficient * share
+    return merge_splits(s, Linear({atom: c for atom, c in terms.items() if c}, total))
+
+
+def leaf_form(s: Simplifier, leaf: PrimExpr) -> Linear:
+    """The form of a simplified expression that is used as a term; casts that keep the value are looked through."""
+    if isinstance(leaf, IntImm):
+        return Linear({}, leaf.value)
+    if leaf.__class__ in RING:
+        return s.ring(leaf)
+    if isinstance(leaf, Cast) and preserves_value(leaf):
+        return s.linear(leaf.value)
+    return Linear({leaf: 1})
+
+
+def product(s: Simplifier, expr: PrimExpr) -> Linear:
+    """The form of a product of two expressions that are no constants: sums of monomials, or one opaque monomial."""
+    factors: list[PrimExpr] = []
+    work = [expr]
+    while work:
+        node = work.pop()
+        if isinstance(node, Mul):
+            work += (node.b, node.a)
+        else:
+            factors.append(node)
+        if len(factors) + len(work) > _MAX_DEGREE:
+            return _opaque(s, expr)
+    result = Linear({}, 1)
+    for factor in factors:
+        form = s.ring(factor) if factor.__class__ in RING else leaf_form(s, s.simplify(factor))
+        if (len(result.terms) + 1) * (len(form.terms) + 1) > _MAX_EXPANSION:
+            return _opaque(s, expr)
+        result = multiply(s, result, form, expr.dtype)
+    return result
+
+
+def _opaque(s: Simplifier, expr: PrimExpr) -> Linear:
+    assert isinstance(expr, Mul)
+    a, b = s.simplify(expr.a), s.simplify(expr.b)
+    made = expr if a is expr.a and b is expr.b else fold(Mul, a, b)
+    if isinstance(made, Mul) and not is_multiple(made):
+        s.factors.setdefault(made, (a, b))
+        return Linear({made: 1})
+    return s.ring(made)
+
+
+def multiply(s: Simplifier, a: Linear, b: Linear, dtype: DType) -> Linear:
+    """The product of two forms, multiplied out into monomials of type `dtype`."""
+    if not b.terms:
+        return a.times(b.const)
+    if not a.terms:
+        return b.times(a.const)
+    result = a.times(b.const).plus(b.times(a.const)).shifted(-a.const * b.const)
+    for x, p in a.terms.items():
+        for y, q in b.terms.items():
+            result = result.plus(Linear({monomial(s, x, y, dtype): p * q}))
+    return result
+
+
+def monomial(s: Simplifier, x: PrimExpr, y: PrimExpr, dtype: DType) -> PrimExpr:
+    """The atom for a product of two atoms; the same one whatever the order of the factors."""
+    factors = s.factors.get(x, (x,)) + s.factors.get(y, (y,))
+    counts: dict[PrimExpr, int] = {}
+    for factor in factors:
+        counts[factor] = counts.get(factor, 0) + 1
+    key = (frozenset(counts.items()), dtype)
+    found = s.monomials.get(key)
+    if found is None:
+        found = cast(factors[0], dtype)
+        for factor in factors[1:]:
+            found = Mul(found, cast(factor, dtype))
+        s.monomials[key] = found
+        s.factors[found] = factors
+    return found
+
+
+# --- and back ---------------------------------------------------------------------------------------------------------
+def simplify_ring(s: Simplifier, expr: PrimExpr) -> PrimExpr:
+    """An integer sum, difference or product in its canonical form, or as it stands where that takes fewer operations."""
+    linear = s.ring(expr)
+    if not linear.terms:
+        return const(linear.const, expr.dtype)
+    key = (linear.key(), expr.dtype)
+    known = s.written.get(key)
+    if known is None:
+        known = s.written[key] = emit(s, linear, expr.dtype), cost(linear, expr.dtype)
+    written, price = known
+    kept, kept_price = _rebuilt(s, expr)
+    if written is None or kept_price < price:
+        s.written[key] = kept, kept_price
+        written = kept
+    if written.__class__ in RING:
+        s.ring.table[written] = linear
+    return written
+
+
+def _rebuilt(s: Simplifier, expr: PrimExpr) -> tuple[PrimExpr, int]:
+    """The tree of sums over simplified leaves, and how many operations it takes."""
+    made: dict[int, PrimExpr] = {}
+    price = 0
+    parts = ring_parts(expr)
+    for node in parts:
+        cls = node.__class__
+        if cls is Mul and not is_multiple(node):
+            a, b = s.simplify(node.a), s.simplify(node.b)  # type: ignore[attr-defined]
+            made[id(node)] = node if a is node.a and b is node.b else fold(Mul, a, b)  # type: ignore[attr-defined]
+            price += 1 + _operations(a) + _operations(b)
+        elif cls in RING:
+            a = made.get(id(node.a), node.a)  # type: ignore[attr-defined]
+            b = made.get(id(node.b), node.b)  # type: ignore[attr-defined]
+            made[id(node)] = node if a is node.a and b is node.b else fold(cls, a, b)  # type: ignore[attr-defined,arg-type]
+            price += 1
+        else:
+            made[id(node)] = leaf = s.simplify(node)
+            price += _operations(leaf)
+    return made[id(expr)], price
+
+
+def _operations(expr: PrimExpr) -> int:
+    """How many additions, multiplications and casts an operand of a sum takes itself."""
+    if expr.__class__ is Cast:
+        return 1 + _operations(expr.value)  # type: ignore[attr-defined]
+    if expr.__class__ not in RING:
+        return 0
+    return sum(1 for part in ring_parts(expr) if part.__class__ in RING)
+
+
+def cost(linear: Linear, dtype: DType) -> int:
+    """How many additions, multiplications and casts `emit` writes."""
+    price = len(linear.terms) - 1 + (linear.const != 0)
+    for atom, coefficient in linear.terms.items():
+        price += (abs(coefficient) != 1) + (atom.dtype is not dtype) + (atom.__class__ is Mul)
+    return price + (linear.const <= 0 and all(c < 0 for c in linear.terms.values()))
+
+
+def emit(s: Simplifier, linear: Linear, dtype: DType) -> PrimExpr | None:
+    """The form as an expression: a positive term first, the constant last. None when a number does not fit the type."""
+    low, high = type_range(dtype)
+    if not all(low < c <= high for c in (linear.const, *linear.terms.values())):
+        return None
+    terms, rest = list(linear.terms.items()), linear.const
+    head = next((i for i, (_, c) in enumerate(terms) if c > 0), None)
+    if head is not None:
+        atom, coefficient = terms.pop(head)
+        result = _scaled(atom, coefficient, dtype)
+    elif rest > 0 or not terms:
+        result, rest = IntImm(dtype, rest), 0
+    else:
+        atom, coefficient = terms.pop(0)
+        if dtype.kind == "uint":
+            return None
+        result = _scaled(atom, coefficient, dtype)
+    for atom, coefficient in terms:
+        kind = Add if coefficient > 0 else Sub
+        result = kind(result, _scaled(atom, abs(coefficient), dtype))
+    if rest:
+        result = (Add if rest > 0 else Sub)(result, IntImm(dtype, abs(rest)))
+    return result
+
+
+def _scaled(atom: PrimExpr, coefficient: int, dtype: DType) -> PrimExpr:
+    term = cast(atom, dtype)
+    return term if coefficient == 1 else Mul(term, IntImm(dtype, coefficient))
+
+
+def fits(s: Simplifier, part: Linear, dtype: DType, whole: Linear | None = None) -> bool:
+    """Whether a form that becomes the operand of something other than a sum keeps its mathematical value.
+
+    `whole` is a form that is known to fit, of which `part` is what remains when some terms are taken out. Without
+    `strict`, only data can fail: index expressions are mathematical there.
+    """
+    if part.const == 0 and len(part.terms) == 1 and 1 in part.terms.values():
+        return True
+    if not s.strict and not any(s.taint(atom) for atom in part.terms):
+        return True
+    low, high = type_range(dtype)
+    least, most = _machine_bound(s, part)
+    if whole is not None:
+        taken_least, taken_most = _machine_bound(s, whole.minus(part))
+        least, most = max(least, low - taken_most), min(most, high - taken_least)
+    return low <= least and most <= high
+
+
+def _machine_bound(s: Simplifier, linear: Linear) -> tuple[float, float]:
+    """The bounds of a form whose atoms are in the range of their types."""
+    low: float = linear.const
+    high: float = linear.const
+    for atom, c in linear.terms.items():
+        least, most = s.bound(atom)
+        if is_integer(atom.dtype):
+            bottom, top = type_range(atom.dtype)
+            least, most = max(least, bottom), min(most, top)
+        low += c * (least if c > 0 else most)
+        high += c * (most if c > 0 else least)
+    return low, high

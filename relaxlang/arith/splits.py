@@ -1,0 +1,108 @@
+"""Splits: quotients and remainders of one dividend by constants, and the sums of them that collapse.
+
+Every split is a sum of pure quotients q(l) = x // l:  x // l % k = q(l) - k * q(l * k).  So the terms of one dividend x
+in a sum form a vector over the q(l), with q(1) = x itself; the vector is written back with as few terms as possible, and
+replaces what was there when it is shorter: (x // 4 % 8) + 8 * (x // 32) = x // 4, x - x % 8 = x // 8 * 8.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from relaxlang.arith.linear import Linear
+from relaxlang.ir.prim import FloorDiv, FloorMod, IntImm, PrimExpr
+
+if TYPE_CHECKING:
+    from relaxlang.arith.simplify import Simplifier
+
+_Vector = dict[int, int]
+
+
+def as_split(atom: Any) -> tuple[PrimExpr, int, int] | None:
+    """(x, lower, upper) of an atom `x % upper // lower`, however it is written; upper 0: no upper end. None if it is none."""
+    cls = atom.__class__
+    if cls is FloorDiv and atom.b.__class__ is IntImm and atom.b.value > 0:
+        return atom.a, atom.b.value, 0
+    if cls is FloorMod and atom.b.__class__ is IntImm and atom.b.value > 0:
+        a, k = atom.a, atom.b.value
+        if a.__class__ is FloorDiv and a.b.__class__ is IntImm and a.b.value > 0:
+            return a.a, a.b.value, a.b.value * k
+        return a, 1, k
+    return None
+
+
+def merge_splits(s: Simplifier, linear: Linear) -> Linear:
+    """The form with the splits of each dividend collapsed."""
+    groups: dict[PrimExpr, list[tuple[PrimExpr, int, int]]] = {}
+    for atom in linear.terms:
+        if atom.__class__ is FloorDiv or atom.__class__ is FloorMod:
+            split = as_split(atom)
+            if split is not None:
+                groups.setdefault(split[0], []).append((atom, split[1], split[2]))
+    for dividend, splits in groups.items():
+        linear = _merge(s, linear, dividend, splits)
+    return linear
+
+
+def _merge(s: Simplifier, linear: Linear, x: PrimExpr, splits: list[tuple[PrimExpr, int, int]]) -> Linear:
+    terms = linear.terms
+    form = s.linear(x)
+    share = _share(terms, form)
+    if len(splits) == 1 and not share:
+        return linear
+    vector: _Vector = {1: share}
+    for atom, lower, upper in splits:
+        coefficient = terms[atom]
+        vector[lower] = vector.get(lower, 0) + coefficient
+        if upper:
+            vector[upper] = vector.get(upper, 0) - coefficient * (upper // lower)
+    whole = vector.pop(1)
+    written = _written(vector, whole)
+    changes = {atom: terms.get(atom, 0) - c * share for atom, c in form.terms.items()}
+    kept = written.pop((1, 0), 0)
+    before = (len(splits), sum(1 for atom in form.terms if atom in terms))
+    for atom, c in form.terms.items():
+        changes[atom] += c * kept
+    after = (len(written), sum(1 for c in changes.values() if c))
+    # Fewer terms are better; as many are only when no split is left: i % 8 + i // 8 * 3 stays as it is.
+    if after[0] > before[0] or sum(after) > sum(before) or (sum(after) == sum(before) and after[0]):
+        return linear
+    result = Linear(dict(terms), linear.const - share * form.const + kept * form.const)
+    for atom, _, _ in splits:
+        changes[atom] = 0
+    for atom, c in changes.items():
+        result = result.with_term(atom, c)
+    for (lower, upper), c in written.items():
+        result = result.plus(s.linear(_split(s, x, lower, upper)), c)
+    return result
+
+
+def _share(terms: dict[PrimExpr, int], form: Linear) -> int:
+    """How many times `form` is contained in a sum: such that its first term cancels."""
+    for atom, c in form.terms.items():
+        found = terms.get(atom, 0)
+        return found // c if found % c == 0 else 0
+    return 0
+
+
+def _written(vector: _Vector, whole: int) -> dict[tuple[int, int], int]:
+    """The vector over pure quotients as few splits (lower, upper): an entry that the next one cancels is a remainder."""
+    lowers = [lower for lower in sorted(vector) if vector[lower]]
+    if whole:
+        lowers.insert(0, 1)
+        vector = {**vector, 1: whole}
+    result: dict[tuple[int, int], int] = {}
+    while lowers:
+        lower = lowers.pop(0)
+        upper = lowers[0] if lowers else 0
+        if upper and upper % lower == 0 and vector[upper] == -vector[lower] * (upper // lower):
+            result[lower, upper] = vector[lower]
+            lowers.pop(0)
+        else:
+            result[lower, 0] = vector[lower]
+    return result
+
+
+def _split(s: Simplifier, x: PrimExpr, lower: int, upper: int) -> PrimExpr:
+    quotient = x if lower == 1 else FloorDiv(x, IntImm(x.dtype, lower))
+    return s.simplify(FloorMod(quotient, IntImm(x.dtype, upper // lower)) if upper else quotient)
