@@ -324,11 +324,11 @@ def structural_hash(node: Any) -> int:
 
 def _token(mode: Mode, value: Any, numbers: dict[Any, int], work: list[tuple[Mode, Any]]) -> bytes:
     """What a value itself adds to the hash; its parts are put on the stack."""
-    name = value.__class__.__name__
+    name: str = value.__class__.__name__
     if isinstance(value, (prim.Var, relax.Var, tir.Buffer)):
         return _variable_token(mode, value, numbers, work)
     if isinstance(value, relax.Constant):
-        return f"{value.data.dtype}{value.data.shape}".encode() + bytes(value.data.tobytes())
+        return _array_token(value.data)
     if isinstance(value, prim.FloatImm):
         return f"{value.of}".encode() + _bits(value.value)
     if isinstance(value, tir.PrimFunc):
@@ -350,11 +350,15 @@ def _token(mode: Mode, value: Any, numbers: dict[Any, int], work: list[tuple[Mod
     elif isinstance(value, float):
         return b"float" + _bits(value)
     elif hasattr(value, "tobytes"):
-        data: bytes = value.tobytes()
-        return f"{value.dtype}{value.shape}".encode() + data
+        return _array_token(value)
     else:
         return f"{name}{value}".encode(errors="surrogatepass")
     return name.encode()
+
+
+def _array_token(array: Any) -> bytes:
+    data: bytes = array.tobytes()
+    return f"{array.dtype}{array.shape}".encode() + data
 
 
 def _variable_token(mode: Mode, value: Any, numbers: dict[Any, int], work: list[tuple[Mode, Any]]) -> bytes:

@@ -39,6 +39,7 @@ from relaxlang.syntax.comptime_values import (
     plain_binary,
     silent,
 )
+from relaxlang.syntax.scalars import parse_float
 
 __all__ = [
     "BUILTINS", "MAX_SIZE", "MAX_STEPS", "METHODS", "POISON", "Builtin", "Closure", "Evaluator", "Namespace", "Scope", "Value",
@@ -197,10 +198,10 @@ class Evaluator:
 
 
 def literal(of: DType, value: Any, span: Span | None) -> PrimExpr:
-    """A constant of a type from a plain value; floats also from text: "inf", "-nan", "0x1.8p3"."""
+    """A constant of a type from a plain value; floats also from text: "inf", "nan:0x7ff8000000000001", "0x1.8p3"."""
     if isinstance(value, str) and of.is_float:
         try:
-            value = float.fromhex(value) if "0x" in value.lower() else float(value)
+            value = parse_float(value)
         except ValueError:
             raise error("RLX0128", f"{value!r} is not a number", span) from None
     if not isinstance(value, (bool, int, float)):

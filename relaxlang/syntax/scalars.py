@@ -40,13 +40,14 @@ def float_text(value: float) -> str:
 
 
 def parse_float(text: str) -> float:
-    """The value of the content of such a string. Raises ValueError when it is none."""
+    """The value of the content of such a string, or of a decimal or hexadecimal number (`0x1.8p3`). Raises ValueError
+    when it is none."""
     if text.startswith("nan:"):
         value: float = struct.unpack("<d", int(text[4:], 16).to_bytes(8, "little"))[0]
         if not math.isnan(value):
             raise ValueError(f"`{text}` does not have the bits of a NaN")
         return value
-    return float(text)
+    return float.fromhex(text) if "0x" in text.lower() else float(text)
 
 
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}

@@ -25,10 +25,7 @@ def _var(p: Printer, node: prim.Var) -> Doc:
 
 @prints(prim.IntImm)
 def _int(p: Printer, node: prim.IntImm) -> Doc:
-    # The smallest integer of a type has no literal: `-2147483648` is a minus before a number too large.
-    if node.of is p.int_dtype and (node.value >= 0 or node.value != -(1 << (node.of.bits - 1))):
-        return str(node.value)
-    return typed_constant(node)
+    return str(node.value) if node.of is p.int_dtype else typed_constant(node)
 
 
 @prints(prim.FloatImm)
@@ -69,10 +66,12 @@ def _call(p: Printer, node: prim.Call) -> tuple[Doc, int]:
         return _call_function(p, node, node.op), ATOM
     row = INTRINSICS.get(node.op)
     if row is None:
-        items = [*(p.doc(a) for a in args), f'dtype="{node.of}"']
+        items = [p.doc(a) for a in args]
+        if node.of is not prim.HANDLE:
+            items.append(f'dtype="{node.of}"')
         return bracket(f"T.{node.op}(", items, ")"), ATOM
     if row.result == "explicit":
-        return bracket(f"T.{node.op}(", [f'"{node.of}"', *(p.doc(a) for a in args)], ")"), ATOM
+        return bracket(f"T.{node.op}(", [f'"{node.of}"', *[p.doc(a) for a in args]], ")"), ATOM
     implied = _implied(row.result, args) is node.of
     plain = implied and not all(isinstance(a, (prim.IntImm, prim.FloatImm)) for a in args)
     if plain and node.op in INFIX_CALLS and len(args) == 2 and args[0].dtype is args[1].dtype:
@@ -141,11 +140,8 @@ def _shuffle(p: Printer, node: prim.Shuffle) -> Doc:
 @prints(prim.Let)
 def _let(p: Printer, node: prim.Let) -> Doc:
     value = p.doc(node.value)
-    mark = p.names.mark()
-    name = p.define(node.var, node.var.name)
-    doc = bracket("T.Let(", [p.doc(node.body), concat(f"where={{{name}: ", value, "}")], ")")
-    p.names.release(mark)
-    return doc
+    where = concat("where={", p.name(node.var), ": ", value, "}")
+    return bracket("T.Let(", [p.doc(node.body), where], ")")
 
 
 # --- memory -----------------------------------------------------------------------------------------------------------
@@ -216,21 +212,13 @@ def _comm_reducer(p: Printer, node: prim.CommReducer) -> Doc:
 
 @prints(prim.Reduce)
 def _reduce(p: Printer, node: prim.Reduce) -> Doc:
-    mark = p.names.mark()
     items: list[Doc] = [p.doc(node.combiner)]
-    axes = bracket("[", [_axis(p, axis) for axis in node.axis], "]")
-    items += [concat("source=", p.listed(node.source)), concat("axis=", axes)]
+    items += [concat("source=", p.listed(node.source)), concat("axis=", p.listed(node.axis))]
     if node.condition is not None:
         items.append(concat("condition=", p.doc(node.condition)))
     if node.init:
         items.append(concat("init=", p.listed(node.init)))
     items.append(f"value_index={node.value_index}")
-    p.names.release(mark)
     return bracket("T.Reduce(", items, ")")
-
-
-def _axis(p: Printer, axis: tir.IterVar) -> Doc:
-    p.define(axis.var, axis.var.name)
-    return p.doc(axis)
 
 

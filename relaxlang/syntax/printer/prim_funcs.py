@@ -103,11 +103,13 @@ def _param_type(p: Printer, var: prim.Var) -> str:
 
 # --- the root block ---------------------------------------------------------------------------------------------------
 def _body(p: Printer, body: tir.Stmt) -> None:
-    """The body; the root block is left out where reading the text puts it back: when there are blocks inside it, or
-    buffers that it allocates."""
+    """The body; the root block is left out where reading the text puts it back: when it allocates buffers, or there are
+    blocks inside it, unless it would be taken for one that was written out."""
     if isinstance(body, tir.BlockRealize) and _is_root(body):
         block = body.block
-        if block.alloc_buffers or any(n.__class__ is tir.BlockRealize for n in walk(block.body)):
+        first = block.body
+        bare = isinstance(first, tir.BlockRealize) and not first.block.iter_vars
+        if block.alloc_buffers or (not bare and any(n.__class__ is tir.BlockRealize for n in walk(first))):
             alloc_buffers(p, block.alloc_buffers)
             tail(p, block.body)
             return
@@ -117,7 +119,7 @@ def _body(p: Printer, body: tir.Stmt) -> None:
 def _is_root(node: tir.BlockRealize) -> bool:
     block = node.block
     return (
-        block.name_hint == "root" and not block.iter_vars and not block.reads and not block.writes
+        block.name_hint == "root" and not block.iter_vars and block.reads == () and block.writes == ()
         and block.init is None and not block.match_buffers and not block.annotations
         and isinstance(node.predicate, prim.IntImm) and node.predicate.value == 1
     )  # fmt: skip

@@ -40,10 +40,11 @@ def tail(p: Printer, body: tir.Stmt) -> None:
                 _inner(p, stmt)
             body = body.seq[-1]
         elif isinstance(body, _SCOPED):
-            p.opens(body)
-            p.line(_head(p, body, flat=True))
-            _after_head(p, body)
-            body = body.body
+            opening = _realized(body)
+            p.opens(opening)
+            p.line(_head(p, opening, flat=True))
+            _after_head(p, opening)
+            body = opening.body
         else:
             p.emit(body)
             return
@@ -53,15 +54,27 @@ def _inner(p: Printer, stmt: tir.Stmt) -> None:
     """A statement that others follow in its scope."""
     if isinstance(stmt, _SCOPED):
         mark = p.names.mark()
-        p.opens(stmt)
-        p.line(_head(p, stmt, flat=False))
+        opening = _realized(stmt)
+        p.opens(opening)
+        p.line(_head(p, opening, flat=False))
         p.indent += 1
-        _after_head(p, stmt)
-        tail(p, stmt.body)
+        _after_head(p, opening)
+        tail(p, opening.body)
         p.indent -= 1
         p.names.release(mark)
     else:
         p.emit(stmt)
+
+
+def _realized(stmt: Any) -> Any:
+    """`T.realize` stands for a statement and the attribute around it, which repeats the scope."""
+    inner = stmt.body
+    if (
+        isinstance(stmt, tir.AttrStmt) and stmt.key == "realize_scope" and isinstance(inner, tir.BufferRealize)
+        and stmt.node is inner.buffer and stmt.value == prim.StringImm(inner.buffer.scope)
+    ):  # fmt: skip
+        return inner
+    return stmt
 
 
 @emits(*_SCOPED, tir.SeqStmt)
@@ -84,10 +97,8 @@ def _head(p: Printer, node: Any, *, flat: bool) -> Doc:
     if isinstance(node, tir.BufferRealize):
         return _realize_head(p, node, flat)
     if isinstance(node, tir.DeclBuffer):
-        known = p.names.get(node.buffer.data) is not None
+        p.name(node.buffer.data)  # without `data=` it would be an allocation as well
         name = p.define(node.buffer, node.buffer.name)
-        if not known and not isinstance(node.buffer.data, prim.Var):
-            p.name(node.buffer.data)
         call = concat(p.spell("T.decl_buffer"), p.buffer_fields(node.buffer))
         return _named(name, call, flat)
     return _allocate_head(p, node, flat)
@@ -112,15 +123,21 @@ def _let_head(p: Printer, node: tir.LetStmt, flat: bool) -> Doc:
 
 def _attr_head(p: Printer, node: tir.AttrStmt, flat: bool) -> Doc:
     on = node.node
-    if (
-        node.key == "thread_extent" and isinstance(on, tir.IterVar) and p.names.get(on.var) is None
-        and on.thread_tag and on.kind == "thread" and on.dom.extent == node.value
-        and isinstance(on.dom.min, prim.IntImm) and on.dom.min.value == 0 and on.var.dtype is node.value.dtype
-    ):  # fmt: skip
+    if isinstance(on, tir.IterVar) and p.names.get(on.var) is None and _is_launch(node, on):
         call = bracket("T.launch_thread(", [string_text(on.thread_tag), p.doc(node.value)], ")")
         return _named(p.define(on.var, on.var.name), call, flat)
     items = [value_doc(p, on), string_text(node.key), p.doc(node.value)]
     return bracket("T.attr(" if flat else "with T.attr(", items, ")" if flat else "):")
+
+
+def _is_launch(node: tir.AttrStmt, on: tir.IterVar) -> bool:
+    """Whether `T.launch_thread(tag, extent)` says all."""
+    key = "virtual_thread" if on.thread_tag.startswith("vthread") else "thread_extent"
+    from_zero = isinstance(on.dom.min, prim.IntImm) and on.dom.min.value == 0
+    return (
+        node.key == key and on.thread_tag != "" and on.kind == "thread" and from_zero
+        and on.dom.extent == node.value and on.var.dtype is node.value.dtype
+    )  # fmt: skip
 
 
 def _realize_head(p: Printer, node: tir.BufferRealize, flat: bool) -> Doc:
@@ -172,8 +189,8 @@ def _store(p: Printer, node: tir.BufferStore) -> None:
     name = p.buffer_name(node.buffer)
     value = p.doc(node.value)
     if node.predicate is not None:
-        items = [p.listed(node.indices), value, concat("predicate=", p.doc(node.predicate))]
-        p.line(bracket(f"{name}.vstore(", items, ")"))
+        items = [name, value, p.listed(node.indices), concat("predicate=", p.doc(node.predicate))]
+        p.line(bracket(f"{p.spell('T.buffer_store')}(", items, ")"))
     else:
         p.line(concat(element(p, name, node.indices), " = ", value))
 
