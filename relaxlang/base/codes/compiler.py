@@ -91,10 +91,43 @@ COMPILER: dict[str, CodeInfo] = {
         "kernels cannot be linked",
         "The executable holds machine code and no linker is installed.",
     ),
+    "RLX6030": CodeInfo(
+        "index out of bounds",
+        "The reference interpreter checks every load and store: each index must be from 0 to the extent of its "
+        "dimension, less one. `T.if_then_else(inside, A[i], 0)` loads only when the condition holds; `T.Select` loads "
+        "always.",
+        'A: T.Buffer((4,), "float32")\nfor i in range(4):\n    B[i] = A[i + 1]',
+        'A: T.Buffer((4,), "float32")\nfor i in range(4):\n    B[i] = T.if_then_else(i < 3, A[i + 1], T.float32(0))',
+    ),
+    "RLX6031": CodeInfo(
+        "buffer does not fit the region it stands for",
+        "A buffer of `T.match_buffer` in a block has another rank, shape, stride or offset than the region.",
+    ),
+    "RLX6032": CodeInfo(
+        "variable or buffer without a value",
+        "A symbolic variable is used before any argument or `R.match_cast` gives it a value, or a buffer is used whose "
+        "memory was never allocated.",
+    ),
+    "RLX6033": CodeInfo(
+        "operation without a result",
+        "The operation has no value for operands of this type: the difference of two truth values, a reinterpretation "
+        "as a type of another size.",
+    ),
+    "RLX6034": CodeInfo(
+        "construct that the interpreter cannot run",
+        "The reference interpreter has no meaning for it: an intrinsic of the processor, a device instruction, a "
+        "reduction expression outside of a tensor computation, nesting beyond what Python's stack holds.",
+    ),
+    "RLX6035": CodeInfo("assumption does not hold", "The condition of a `T.assume` is false where the program gets to it."),
     # 90: faults of relaxlang itself
     "RLX9001": CodeInfo(
         "internal error",
         "relaxlang met a state that it holds to be impossible. The fault is in relaxlang and not in the program: "
         "please report it, with the program and the command that led to it.",
+    ),
+    "RLX9002": CodeInfo(
+        "nested too deeply to be printed",
+        "A program made by a pass or through the Python API has expressions or statements nested tens of thousands "
+        "deep. Text that deep could not be read back. Bind parts of the expression to variables.",
     ),
 }
