@@ -228,6 +228,10 @@ class Binding(Node):
         def var(self) -> Var:
             """The variable that is bound."""
 
+        @property
+        def value(self) -> Expr:
+            """What it is bound to."""
+
     def __str__(self) -> str:
         from relaxlang.ir.printing import script
 

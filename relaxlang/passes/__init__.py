@@ -14,6 +14,8 @@ from typing import Any
 PASSES: dict[str, str] = {
     "attach-global-symbol": "lower.attach_global_symbol:AttachGlobalSymbol",
     "call-tir-rewrite": "lower.call_tir_rewrite:CallTIRRewrite",
+    "bind-params": "relax.bind_params:BindParams",
+    "lambda-lift": "relax.lambda_lift:LambdaLift",
     "legalize-ops": "relax.legalize_ops:LegalizeOps",
     "normalize": "relax.normalize:Normalize",
     "to-non-dataflow": "lower.to_non_dataflow:ToNonDataflow",

@@ -1,0 +1,104 @@
+"""From a module to a program: the only place that sequences parsing, passes, code generation and the runtime."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from relaxlang.base.diagnostics import fail
+from relaxlang.ir.module import IRModule
+from relaxlang.ops import default_operators
+from relaxlang.passes.base import Pass, PassContext
+from relaxlang.passes.pipelines import pipeline as read_pipeline
+from relaxlang.runtime.module import RuntimeModule
+from relaxlang.syntax.parser import decode_source
+
+
+def parse(text: str, filename: str | None = None, *, values: Mapping[str, Any] | None = None, check: bool = True) -> IRModule:
+    """The module that a text in TVMScript style states.
+
+    `values` are the values of its compile-time parameters. With `check` every error that can be found before lowering is
+    raised, all at once, as `DiagnosticError`; without it only errors of syntax and names.
+    """
+    from relaxlang.syntax.parse import parse as elaborate
+
+    return elaborate(text, filename, values=values, check=check, operators=default_operators())
+
+
+def load(path: str | os.PathLike[str], *, values: Mapping[str, Any] | None = None, check: bool = True) -> IRModule:
+    """The module in a `.rlx` file. A file that can't be read is a `DiagnosticError` too."""
+    name = os.fspath(path)
+    return parse(decode_source(name, read_file(name)).text, name, values=values, check=check)
+
+
+def read_file(name: str) -> bytes:
+    """The bytes of a file; a diagnostic when it can't be read."""
+    try:
+        with open(name, "rb") as file:
+            return file.read()
+    except FileNotFoundError:
+        fail("RLX0011", f"there is no file `{name}`")
+    except IsADirectoryError:
+        fail("RLX0011", f"`{name}` is a directory, not a file")
+    except OSError as fault:
+        fail("RLX0011", f"`{name}` can't be read: {fault.strerror or fault}")
+
+
+def lower(mod: IRModule, pipeline: str | Pass = "default", *, target: Any = None, context: PassContext | None = None) -> IRModule:
+    """The module after a pipeline; what the code generator takes when the pipeline ends as the default one does."""
+    ctx = context or PassContext.current()
+    if ctx.target is None and target is not None:
+        ctx.target = target
+    return read_pipeline(pipeline)(mod, ctx)
+
+
+def build(
+    mod: IRModule,
+    target: Any = None,
+    target_host: Any = None,
+    executor: str | None = None,
+    runtime: str | None = None,
+    params: Mapping[str, Any] | None = None,
+    mod_name: str = "default",
+    pipeline: str | Pass = "default",
+    pass_context: PassContext | None = None,
+) -> RuntimeModule:
+    """Compile a module, at any stage of lowering, to something that runs.
+
+    `target` is `"llvm"` with options, or None: this machine with all its features. `params` binds parameters of `main`
+    to arrays. `pipeline` names the passes to run first: `"default"`, `"minimum"` (lowering alone), or text. A module
+    without Relax functions gives its PrimFuncs alone. Raises `DiagnosticError`.
+    """
+    from relaxlang.codegen.kernel import build_kernels, load_kernels
+    from relaxlang.codegen.target import as_target
+    from relaxlang.codegen.vm import emit_functions
+    from relaxlang.runtime.exec_builder import ExecBuilder
+
+    for given, known, what in ((executor, ("vm",), "executor"), (runtime, ("cpp", "c++"), "runtime")):
+        if given is not None and given not in known:
+            fail("RLX5022", f"there is no {what} `{given}`", help=f"available: {', '.join(known)}")
+    chosen = as_target(target)
+    if target_host is not None and as_target(target_host) != chosen:
+        fail("RLX5022", "a host target other than the target is not supported", help="leave `target_host` out")
+    if params:
+        from relaxlang.passes.relax.bind_params import bind_params
+
+        mod = bind_params(mod, "main", params)
+    lowered = lower(mod, pipeline, target=chosen, context=pass_context)
+    kernels = build_kernels(dict(lowered.prim_funcs()), chosen)
+    builder = ExecBuilder()
+    for kernel in kernels.values():
+        builder.declare_kernel(kernel.signature)
+    emit_functions(lowered, builder)
+    executable = builder.get(tuple(k.object_code for k in kernels.values()))
+    loaded = load_kernels(kernels) if chosen.is_host else {}
+    return RuntimeModule(executable, loaded, lowered)
+
+
+def load_module(path: str | os.PathLike[str]) -> RuntimeModule:
+    """A program that `export_library` wrote. Damaged, foreign and newer files are `DiagnosticError`s."""
+    import relaxlang.codegen  # noqa: F401 - installs what links the kernels
+    from relaxlang.runtime.module import load_module as load_executable
+
+    return load_executable(path)

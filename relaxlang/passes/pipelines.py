@@ -1,0 +1,57 @@
+"""Named pipelines, and pipelines as text: `legalize-ops{skip=[matmul]},normalize`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from relaxlang.base.diagnostics import Diagnostics, fail
+from relaxlang.base.source import Source
+from relaxlang.base.suggest import did_you_mean
+from relaxlang.passes import ALIASES, PASSES, load_pass
+from relaxlang.passes.base import Pass, Sequential, check_options
+from relaxlang.syntax.pipeline_text import PassSpec, parse_pipeline
+
+# The least that makes any module run: the 2022 minimum build. No optimisation.
+MINIMUM = ("to-non-dataflow", "call-tir-rewrite", "vm-memory-lower", "vm-shape-lower")
+PIPELINES: dict[str, tuple[str, ...]] = {
+    "minimum": MINIMUM,
+    "default": ("legalize-ops", *MINIMUM, "attach-global-symbol"),
+}
+_extra: dict[str, Callable[[], Sequential]] = {}
+
+
+def register_pipeline(name: str, make: Callable[[], Sequential]) -> None:
+    """Give a pipeline of one's own a name, for `build(pipeline=name)` and pipelines as text."""
+    _extra[name] = make
+
+
+def pipeline(text: str | Pass | Sequence[Pass], name: str = "<pipeline>") -> Sequential:
+    """A pipeline from its name, its text, or passes. Diagnostics for what does not exist; `name` is the text's origin."""
+    if isinstance(text, Sequential):
+        return text
+    if isinstance(text, Pass):
+        return Sequential((text,))
+    if not isinstance(text, str):
+        return Sequential(tuple(text))
+    source = Source(name, text)
+    diagnostics = Diagnostics()
+    specs = parse_pipeline(source, diagnostics)
+    diagnostics.check()
+    return Sequential(tuple(step for spec in specs for step in _steps(spec)))
+
+
+def _steps(spec: PassSpec) -> tuple[Pass, ...]:
+    if spec.name in _extra:
+        return _extra[spec.name]().passes
+    if spec.name in PIPELINES:
+        return tuple(load_pass(n)() for n in PIPELINES[spec.name])
+    return (find_pass(spec),)
+
+
+def find_pass(spec: PassSpec) -> Pass:
+    """The pass that a piece of pipeline text names, with its options."""
+    if spec.name not in PASSES and spec.name not in ALIASES:
+        near = did_you_mean(spec.name, [*PASSES, *ALIASES, *PIPELINES, *_extra])
+        help = f"did you mean `{near}`?" if near else "`relaxc --list=passes` shows them all"
+        fail("RLX3101", f"there is no pass or pipeline `{spec.name}`", spec.span, help=help)
+    return check_options(load_pass(spec.name), spec.options, spec.span)

@@ -1,0 +1,136 @@
+"""LegalizeOps: operators become calls of kernels made from their definitions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from relaxlang.ir import relax
+from relaxlang.ir.attrs import EMPTY
+from relaxlang.ir.module import AnyFunc, IRModule, function_info
+from relaxlang.ir.struct_info import OBJECT
+from relaxlang.ir.structural import structural_equal, structural_hash
+from relaxlang.ir.tir import PrimFunc
+from relaxlang.ops import Operators, default_operators
+from relaxlang.ops.kernel import Kernel
+from relaxlang.passes.base import Pass, PassContext
+from relaxlang.passes.bindings import BindingRewriter
+
+
+@dataclass(frozen=True)
+class LegalizeOps(Pass):
+    """Turn every call of an operator into `call_tir` of a kernel made from its definition; equal kernels are shared.
+
+    `skip` names operators to leave as they are, `only` (when given) the ones to lower: both leave a module that runs.
+
+    Before:
+
+        @I.ir_module
+        class Module:
+            @R.function
+            def main(x: R.Tensor((n, 4), "float32")) -> R.Tensor((n, 4), "float32"):
+                y = R.nn.relu(x)
+                return y
+
+    After:
+
+        @I.ir_module
+        class Module:
+            @T.prim_func(private=True)
+            def relu(data: T.Buffer((n, T.int64(4)), "float32"), relu: T.Buffer((n, T.int64(4)), "float32")):
+                T.func_attr({"tir.noalias": True})
+                for i0, i1 in T.grid(n, T.int64(4)):
+                    with T.block("relu"):
+                        v_i0, v_i1 = T.axis.remap("SS", [i0, i1])
+                        T.reads(data[v_i0, v_i1])
+                        T.writes(relu[v_i0, v_i1])
+                        relu[v_i0, v_i1] = T.max(data[v_i0, v_i1], T.float32(0))
+
+            @R.function
+            def main(x: R.Tensor((n, 4), "float32")) -> R.Tensor((n, 4), "float32"):
+                cls = Module
+                y = R.call_tir(cls.relu, (x,), out_sinfo=R.Tensor((n, 4), "float32"))
+                return y
+    """
+
+    skip: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
+
+    def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        lowering = OperatorLowering(mod, default_operators(), self._wanted)
+        for name, func in mod.relax_functions():
+            lowering.functions[name] = lowering(func)
+        return mod.with_functions(lowering.functions)
+
+    def _wanted(self, name: str) -> bool:
+        return name not in self.skip and (not self.only or name in self.only)
+
+
+class OperatorLowering(BindingRewriter):
+    """Rewrites operator calls; the kernels it makes are in `functions`, beside the module's own."""
+
+    def __init__(self, mod: IRModule, operators: Operators, wanted: object = None) -> None:
+        super().__init__()
+        self.mod = mod
+        self.operators = operators
+        self.wanted = wanted if callable(wanted) else lambda name: True
+        self.functions: dict[str, AnyFunc] = dict(mod.functions)
+        self._by_hash: dict[int, list[str]] = {}
+        for name, func in mod.prim_funcs():
+            if func.is_private:
+                self._by_hash.setdefault(structural_hash(func), []).append(name)
+
+    def binding(self, binding: relax.Binding) -> Iterable[relax.Binding]:
+        call = binding.value
+        if not isinstance(call, relax.Call) or not isinstance(call.op, relax.Op):
+            return (binding,)
+        if self.operators.find(call.op.name) is None or not self.wanted(call.op.name):
+            return (binding,)
+        return (binding.replace(value=self.lower(call)),)
+
+    def lower(self, call: relax.Call) -> relax.Expr:
+        """The `call_tir` (or packed call) that computes an operator call."""
+        assert isinstance(call.op, relax.Op)
+        kernel = self.operators.lower(call)
+        if isinstance(kernel, relax.Expr):
+            return kernel.replace(struct_info=call.struct_info) if isinstance(kernel, relax.Call) else kernel
+        args = self.cast_args(kernel)
+        name = self.add_kernel(call.op.name, kernel.func)
+        callee = relax.GlobalVar(name, function_info(kernel.func))
+        values: tuple[relax.Expr, ...] = (callee, relax.Tuple(args))
+        if kernel.tir_vars:
+            values += (relax.ShapeExpr(kernel.tir_vars),)
+        made = relax.Call(relax.Op("call_tir"), values, EMPTY, (kernel.out,), kernel.out, span=call.span)
+        return made
+
+    def cast_args(self, kernel: Kernel) -> tuple[relax.Expr, ...]:
+        """The kernel's arguments; those whose dimensions were unknown are given names for them first."""
+        renamed: dict[relax.Expr, relax.Expr] = {}
+        for expr, info in kernel.casts:
+            kind = relax.DataflowVar if self.in_dataflow else relax.Var
+            hint = expr.name if isinstance(expr, relax.Var) else "arg"
+            var = kind(hint, info, span=expr.span)
+            self.pending.append(relax.MatchCast(var, expr, info, span=expr.span))
+            renamed[expr] = var
+        args = []
+        for arg in kernel.args:
+            arg = renamed.get(arg, arg)
+            if isinstance(arg, relax.TupleGetItem):
+                arg = self.emit("item", arg, arg.struct_info or OBJECT, arg.span)
+            args.append(arg)
+        return tuple(args)
+
+    def add_kernel(self, operator: str, func: PrimFunc) -> str:
+        """The name of a function equal to `func`: one that is there, or a new one named after the operator."""
+        key = structural_hash(func)
+        for name in self._by_hash.get(key, ()):
+            if structural_equal(self.functions[name], func):
+                return name
+        hint = operator.rsplit(".", 1)[-1]
+        name, n = hint, 0
+        while name in self.functions:
+            n += 1
+            name = f"{hint}{n}" if not hint[-1].isdigit() else f"{hint}_{n}"
+        self.functions[name] = func
+        self._by_hash.setdefault(key, []).append(name)
+        return name
