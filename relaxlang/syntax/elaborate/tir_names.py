@@ -258,7 +258,7 @@ def let_of(value: PrimExpr, of: DType | None, at: Span | None, var: prim.Var | N
         pointer = value.pointer if isinstance(value, prim.Var) else None
         if isinstance(value, prim.Call) and value.dtype.is_handle and of is None:
             pointer = None
-        made = var or prim.Var(name, of or value.dtype, pointer, span=span)
+        made = var if var is not None else prim.Var(name, of or value.dtype, pointer, span=span)
         bound = value if value.dtype is made.dtype else prim.cast(value, made.dtype)
         body.wrap(lambda rest: tir.LetStmt(made, bound, rest, span=at))
         return made
