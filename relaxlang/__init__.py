@@ -1,10 +1,77 @@
-"""Relax as a language you can type."""
+"""Relax as a language you can type: parse `.rlx` text, transform it, build it, run it.
 
-from typing import Any
+    import relaxlang
+    mod = relaxlang.load("examples/digits.rlx")
+    vm = relaxlang.VirtualMachine(relaxlang.build(mod), relaxlang.cpu())
+    scores = vm["main"](images)
 
+Names are imported when they are first used, so that `import relaxlang` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from relaxlang.base.diagnostics import DiagnosticError, RelaxlangError
 from relaxlang.ir.printing import install_printer
 
+if TYPE_CHECKING:
+    from relaxlang import transform
+    from relaxlang.driver import build, load, load_module, lower, parse
+    from relaxlang.interp import run as interpret
+    from relaxlang.ir.module import IRModule
+    from relaxlang.ir.structural import assert_structural_equal, structural_equal, structural_hash
+    from relaxlang.ops import python_api as op
+    from relaxlang.runtime.device import cpu
+    from relaxlang.runtime.ndarray import NDArray, ShapeTuple, array
+    from relaxlang.runtime.registry import get_global_func, register_func
+    from relaxlang.runtime.vm import VirtualMachine
+
 __version__ = "0.1.0"
+__all__ = [
+    "DiagnosticError", "IRModule", "NDArray", "RelaxlangError", "ShapeTuple", "VirtualMachine", "array",
+    "assert_structural_equal", "build", "cpu", "get_global_func", "interpret", "load", "load_module", "lower", "op", "parse",
+    "register_func", "structural_equal", "structural_hash", "transform",
+]  # fmt: skip
+
+# Where each lazily imported name lives; one that names no attribute is the module itself.
+_HOMES = {
+    "IRModule": "ir.module:IRModule",
+    "NDArray": "runtime.ndarray:NDArray",
+    "ShapeTuple": "runtime.ndarray:ShapeTuple",
+    "VirtualMachine": "runtime.vm:VirtualMachine",
+    "array": "runtime.ndarray:array",
+    "assert_structural_equal": "ir.structural:assert_structural_equal",
+    "build": "driver:build",
+    "cpu": "runtime.device:cpu",
+    "get_global_func": "runtime.registry:get_global_func",
+    "interpret": "interp:run",
+    "load": "driver:load",
+    "load_module": "driver:load_module",
+    "lower": "driver:lower",
+    "op": "ops.python_api",
+    "parse": "driver:parse",
+    "register_func": "runtime.registry:register_func",
+    "structural_equal": "ir.structural:structural_equal",
+    "structural_hash": "ir.structural:structural_hash",
+    "transform": "transform",
+}
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"relaxlang has no attribute {name!r}")
+    module, _, attribute = home.partition(":")
+    value: Any = import_module(f"relaxlang.{module}")
+    value = getattr(value, attribute) if attribute else value
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])
 
 
 def _script(node: Any, **options: Any) -> str:
