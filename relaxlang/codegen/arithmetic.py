@@ -97,24 +97,25 @@ def extremum(a: Num, b: Num, of: DType, largest: bool) -> Num:
     return Num(a.at, a.at.call(a.type, function, (a.type, a.ref), (b.type, b.ref), flags="nsz "), a.type)
 
 
-def int_power(a: Num, b: Num) -> Num:
-    """a ** b of scalar integers by repeated squaring, wrapping; for b < 0: 1 // a ** -b, as whole numbers have it."""
-    at, t = a.at, a.type
-    loop, body, done, before = at.label("pow"), at.label("squaring"), at.label("powered"), at.block
-    negative = b.compare("slt", 0)
-    at.start(loop)
-    n, power, total = (Num(at, f"%{name}", t) for name in ("n", "power", "total"))
-    at.effect(f"%n = phi {t} [ {b.ref}, %{before} ], [ %n.next, %{body} ]")
-    at.effect(f"%power = phi {t} [ {a.ref}, %{before} ], [ %power.next, %{body} ]")
-    at.effect(f"%total = phi {t} [ 1, %{before} ], [ %total.next, %{body} ]")
-    at.branch_if((n.equals(0) | negative).ref, done, body)
+def int_power(a: Num, b: Num, signed: bool) -> Num:
+    """a ** b of scalar integers by repeated squaring, wrapping; a negative exponent gives 1 // a ** -b, towards zero."""
+    at, kind = a.at, a.type
+    head, body, done = at.label("power"), at.label("square"), at.label("powered")
+    before = at.block
+    at.start(head)
+    n = Num(at, at.value(f"phi {kind} [ {b.ref}, %{before} ], [ %n.next, %{body} ]"), kind)
+    base = Num(at, at.value(f"phi {kind} [ {a.ref}, %{before} ], [ %base.next, %{body} ]"), kind)
+    total = Num(at, at.value(f"phi {kind} [ 1, %{before} ], [ %total.next, %{body} ]"), kind)
+    at.branch_if((n.compare("sle", 0) if signed else n.equals(0)).ref, done, body)
     at.start(body)
-    multiplied = (n & 1).equals(1).where(total * power, total)
-    at.effect(f"%total.next = add {t} {multiplied.ref}, 0")
-    at.effect(f"%power.next = mul {t} {power.ref}, {power.ref}")
-    at.effect(f"%n.next = lshr {t} {n.ref}, 1")
-    at.branch(loop)
+    factor = (n & 1).equals(1).where(base, 1)
+    at.effect(f"%total.next = mul {kind} {total.ref}, {factor.ref}")
+    at.effect(f"%base.next = mul {kind} {base.ref}, {base.ref}")
+    at.effect(f"%n.next = lshr {kind} {n.ref}, 1")
+    at.branch(head)
     at.start(done)
-    odd = (b & 1).equals(1)
-    inverse = a.equals(1).where(1, a.equals(-1).where(odd.where(a.num(-1), 1), a.num(0)))
-    return negative.where(inverse, total)
+    if not signed:
+        return total
+    unit = (b & 1).equals(1).where(a, 1)
+    inverse = (a.equals(1) | a.equals(-1)).where(unit, 0)
+    return (b < 0).where(inverse, total)

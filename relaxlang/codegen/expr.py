@@ -196,11 +196,9 @@ def _logic(em: ExprEmitter, e: prim.CmpOp) -> str:
 
 
 def _not(em: ExprEmitter, e: prim.Not) -> str:
-    return (em.num(e.a) ^ (-1 if e.dtype.lanes > 1 else 1)).ref if e.dtype.is_bool else _refuse_not(em, e)
-
-
-def _refuse_not(em: ExprEmitter, e: prim.Not) -> str:
-    em.fail("RLX5016", f"`not` of {e.dtype} is not defined", e, help="compare with 0 first")
+    if not e.dtype.is_bool:
+        em.fail("RLX5016", f"`not` of {e.dtype} is not defined", e, help="compare with 0 first")
+    return (em.num(e.a) ^ 1).ref
 
 
 def _cast(em: ExprEmitter, e: prim.Cast) -> str:
