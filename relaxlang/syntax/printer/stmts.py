@@ -168,11 +168,12 @@ def _allocate_head(p: Printer, node: tir.Allocate | tir.AllocConst, flat: bool) 
 
 def _after_head(p: Printer, node: Any) -> None:
     """Behind a line that defines a pointer, leave room for declarations of buffers that live there."""
-    var = getattr(node, "buffer_var", None) or getattr(node, "var", None)
-    if isinstance(node, tir.DeclBuffer):
-        var = node.buffer.data
-    if isinstance(var, prim.Var):
-        p.slots[var] = p.slot()
+    if isinstance(node, (tir.Allocate, tir.AllocConst)):
+        p.slots[node.buffer_var] = p.slot()
+    elif isinstance(node, tir.LetStmt):
+        p.slots[node.var] = p.slot()
+    elif isinstance(node, tir.AttrStmt) and isinstance(node.node, tir.IterVar):
+        p.slots[node.node.var] = p.slot()
 
 
 def _is_true(condition: prim.PrimExpr) -> bool:
