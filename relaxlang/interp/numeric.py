@@ -61,13 +61,13 @@ def is_array(value: Value) -> bool:
 def cast(value: Value, source: DType, to: DType) -> Value:
     """`value` converted as numpy's `astype` does.
 
-    A float out of range becomes what the processor's conversion gives: the least value for int32 and int64; the low
-    bits of it, or of the int64 conversion, for narrower types and uint32. (numpy's own uint32 conversion depends on an
-    element's position in the array; this is the one it uses for scalars.)
+    A float out of range becomes what the processor's conversion gives: the least value for int32 and int64; the low bits
+    of the int32 conversion for narrower types, of the int64 one for uint32. (numpy's own uint32 conversion depends on
+    an element's position in the array; this is the one it uses for scalars.)
     """
     if source.scalar is to.scalar:
         return value
-    if source.is_float and to.is_uint and to.bits <= 32:
+    if source.is_float and to.is_uint and to.bits == 32:
         value = value.astype(np.int64)
     return narrow(value.astype(numpy_type(to)), to)
 
