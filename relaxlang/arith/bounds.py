@@ -28,8 +28,9 @@ def bound_of(s: Simplifier, expr: PrimExpr) -> Bound:
     if expr.__class__ in RING:
         linear = s.ring(expr)
         if expr.__class__ is Mul and linear.terms.keys() == {expr}:
-            return s.facts.bound(expr).meet(product(s, s.factors[expr]))
-        found = bound_of_linear(s, linear)
+            found = product(s, s.factors[expr]).meet(s.facts.bound(expr))
+        else:
+            found = bound_of_linear(s, linear)
     else:
         rule = _RULES.get(expr.__class__)
         found = rule(s, expr) if rule is not None else ANY

@@ -176,7 +176,7 @@ def simplify_ring(s: Simplifier, expr: PrimExpr) -> PrimExpr:
     if written is None or kept_price < price:
         s.written[key] = kept, kept_price
         written = kept
-    if written.__class__ in RING:
+    if written.__class__ in RING and written not in linear.terms:
         s.ring.table[written] = linear
     return written
 
@@ -256,8 +256,10 @@ def fits(s: Simplifier, part: Linear, dtype: DType, whole: Linear | None = None)
     `whole` is a form that is known to fit, of which `part` is what remains when some terms are taken out. Without
     `strict`, only data can fail: index expressions are mathematical there.
     """
-    if part.const == 0 and len(part.terms) == 1 and 1 in part.terms.values():
-        return True
+    if part.const == 0 and len(part.terms) == 1:
+        ((atom, coefficient),) = part.terms.items()
+        if coefficient == 1 and atom not in s.factors:
+            return True
     if not s.strict and not any(s.taint(atom) for atom in part.terms):
         return True
     low, high = type_range(dtype)
@@ -269,12 +271,12 @@ def fits(s: Simplifier, part: Linear, dtype: DType, whole: Linear | None = None)
 
 
 def _machine_bound(s: Simplifier, linear: Linear) -> tuple[float, float]:
-    """The bounds of a form whose atoms are in the range of their types."""
+    """The bounds of a form whose atoms are in the range of their types; a product that was multiplied out need not be."""
     low: float = linear.const
     high: float = linear.const
     for atom, c in linear.terms.items():
         least, most = s.bound(atom)
-        if is_integer(atom.dtype):
+        if atom not in s.factors:
             bottom, top = type_range(atom.dtype)
             least, most = max(least, bottom), min(most, top)
         low += c * (least if c > 0 else most)

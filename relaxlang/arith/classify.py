@@ -16,6 +16,7 @@ from relaxlang.ir.intrinsics import INTRINSICS
 from relaxlang.ir.prim import Add, Call, Cast, Mul, PrimExpr, Sub, Var
 
 INDEX, DATA, EFFECT = 0, 1, 2
+INDEX_BITS = frozenset({1, 32, 64})  # widths of the variables that are taken for indices
 RING = frozenset({Add, Sub, Mul})
 # Intrinsics whose result is as trustworthy as their arguments: they cannot overflow.
 _TRANSPARENT = frozenset(
@@ -55,7 +56,7 @@ def own_class(expr: PrimExpr) -> int:
     """INDEX, DATA or EFFECT, for a node without its operands."""
     cls = expr.__class__
     if cls in (Var, prim.SizeVar):
-        return INDEX if expr.dtype.kind in ("int", "bool") and expr.dtype.bits in (1, 32, 64) else DATA
+        return INDEX if expr.dtype.kind in ("int", "bool") and expr.dtype.bits in INDEX_BITS else DATA
     if isinstance(expr, Call):
         info = INTRINSICS.get(expr.op) if isinstance(expr.op, str) else None
         if info is None or not info.pure:

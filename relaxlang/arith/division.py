@@ -203,7 +203,9 @@ def exact_quotient(s: Simplifier, a: Linear, b: Linear, dtype: DType) -> tuple[L
 
 
 def _without(s: Simplifier, atom: PrimExpr, factors: Iterable[PrimExpr], dtype: DType) -> Linear | None:
-    """A monomial divided by some of its factors; None when one is missing."""
+    """A monomial divided by some of its factors; None when one is missing, or when the product may have wrapped around."""
+    if atom in s.factors and not s.exact(atom):
+        return None
     left = list(s.factors.get(atom, (atom,)))
     for factor in factors:
         if factor not in left:

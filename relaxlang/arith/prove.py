@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from relaxlang.arith.bounds import bound_of_linear
 from relaxlang.arith.canonical import multiply
-from relaxlang.arith.classify import EFFECT, is_integer
+from relaxlang.arith.classify import EFFECT, INDEX, is_integer
 from relaxlang.arith.facts import ANY, Bound, Residue
 from relaxlang.arith.linear import Linear
 from relaxlang.arith.modular import residue_of_linear
@@ -205,7 +205,7 @@ def _division(s: Simplifier, atom: Any) -> Iterator[Linear]:
 def _products(s: Simplifier, atom: PrimExpr, system: list[Linear]) -> Iterator[Linear]:
     """For x*y: the products of what bounds x and what bounds y, and of known inequalities in x with y >= 0."""
     factors = s.factors[atom]
-    if len(factors) != 2 or not is_integer(atom.dtype):
+    if len(factors) != 2 or s.taint(atom) != INDEX:
         return
     x, y = (Linear({factor: 1}) for factor in factors)
     for p in _margins(s.bound(factors[0]), x):

@@ -70,7 +70,7 @@ class Simplifier:
         if known is None:
             known = self.written[key] = canonical.emit(self, form, dtype), canonical.cost(form, dtype)
         made = known[0]
-        if made.__class__ in RING:
+        if made.__class__ in RING and made not in form.terms:
             self.ring.table[made] = form  # type: ignore[index]
         return made
 
