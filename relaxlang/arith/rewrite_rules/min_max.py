@@ -38,8 +38,8 @@ RULES: list[Rule] = [
     rule("max(x * c1, c2)", "min(x, c2 // c1) * c1", "c1 < 0 and c2 % c1 == 0"),
     rule("min(x // c1, y // c1)", "min(x, y) // c1", "c1 > 0"),
     rule("max(x // c1, y // c1)", "max(x, y) // c1", "c1 > 0"),
-    rule("min(x // c1, y // c1)", "max(x, y) // c1", "c1 < 0"),
-    rule("max(x // c1, y // c1)", "min(x, y) // c1", "c1 < 0"),
+    rule("min(x // c1, y // c1)", "max(x, y) // c1", "c1 < -1"),
+    rule("max(x // c1, y // c1)", "min(x, y) // c1", "c1 < -1"),
     # A shift of one operand of a nested one.
     rule("min(min(x, y + c1), y)", "min(x, y + c1)", "c1 <= 0"),
     rule("min(min(x, y - c1), y)", "min(x, y - c1)", "c1 >= 0"),

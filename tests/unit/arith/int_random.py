@@ -76,3 +76,41 @@ def boolean(rng: Random, variables: list[prim.Var], dtype: DType, size: int, top
 def truth(value: bool) -> IntImm:
     """A bool constant."""
     return IntImm(BOOL, int(value))
+
+
+def plain_integer(rng: Random, variables: list[prim.Var], dtype: DType, size: int) -> PrimExpr:
+    """An index expression as programs have them: + - * by constants and variables, // and % by positive constants, min, max."""
+    if size <= 0:
+        return rng.choice(variables) if rng.random() < 0.85 else IntImm(dtype, rng.randint(-4, 16))
+    left = rng.randrange(size)
+    kind = rng.choice((prim.Add, prim.Add, prim.Sub, prim.Min, prim.Max, "scale", "scale", "divide", "divide", prim.Mul))
+    if kind == "scale":
+        return prim.Mul(plain_integer(rng, variables, dtype, size - 1), IntImm(dtype, rng.choice((2, 3, 4, 8, -1))))
+    if kind == "divide":
+        by = IntImm(dtype, rng.choice((2, 3, 4, 4, 8, 16)))
+        return rng.choice((prim.FloorDiv, prim.FloorMod))(plain_integer(rng, variables, dtype, size - 1), by)
+    a = plain_integer(rng, variables, dtype, left)
+    return kind(a, plain_integer(rng, variables, dtype, size - 1 - left))
+
+
+def plain_boolean(rng: Random, variables: list[prim.Var], dtype: DType, size: int) -> PrimExpr:
+    """A comparison of two such expressions."""
+    left = rng.randrange(size)
+    a, b = plain_integer(rng, variables, dtype, left), plain_integer(rng, variables, dtype, size - 1 - left)
+    return rng.choice(_COMPARISONS)(a, b)
+
+
+def rewritten(rng: Random, expr: PrimExpr) -> PrimExpr:
+    """An equal expression, written differently."""
+    if isinstance(expr, prim.Var | IntImm):
+        if rng.random() < 0.3:
+            k = IntImm(expr.dtype, rng.choice((2, 4, 8)))
+            return prim.Add(prim.Mul(prim.FloorDiv(expr, k), k), prim.FloorMod(expr, k))
+        return expr
+    assert isinstance(expr, prim.BinaryOp)
+    a, b = rewritten(rng, expr.a), rewritten(rng, expr.b) if not isinstance(expr.b, IntImm) else expr.b
+    if isinstance(expr, prim.Mul) and isinstance(b, IntImm) and isinstance(a, prim.Add | prim.Sub) and rng.random() < 0.7:
+        return type(a)(prim.Mul(a.a, b), prim.Mul(a.b, b))
+    if isinstance(expr, prim.Add | prim.Min | prim.Max | prim.Mul) and rng.random() < 0.5:
+        return type(expr)(b, a)
+    return type(expr)(a, b)
