@@ -13,6 +13,8 @@ from typing import NamedTuple
 INDENT = 4
 COMPACT = 40
 """A group whose flat text is not wider than this is never broken."""
+DEEPEST = 50
+"""At more steps of indentation nothing is broken: text that deep is not read, and its margins would grow as a square."""
 
 
 class Line:
@@ -206,7 +208,7 @@ def _lay_out(doc: Doc, indent: int, width: int, out: list[str], offset: int, pla
         if isinstance(top, str):
             text = top
         elif isinstance(top, Group):
-            fits = top.width <= COMPACT or column + top.width + _tail(stack, width) <= width
+            fits = top.width <= COMPACT or level > DEEPEST or column + top.width + _tail(stack, width) <= width
             stack.extend([(level, not fits, part) for part in reversed(top.parts)])
             continue
         elif isinstance(top, Concat):

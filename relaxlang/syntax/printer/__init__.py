@@ -11,6 +11,7 @@ layout is `syntax.document`'s, the words of each era `syntax.spellings`'s, numbe
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from relaxlang.base.diagnostics import RelaxlangError, fail
@@ -60,11 +61,9 @@ def script(node: Any, *, underline: Sequence[Any] = (), context: int | None = No
 def render_node(node: Any, *, positions: bool = False, **options: Any) -> Rendered:
     """The text with, when `positions` is given, the places of all nodes in it."""
     settings = _options(positions, options)
-    with deep_recursion():
-        try:
-            return render(_lines(node, settings), settings.width)
-        except RecursionError:
-            fail("RLX9002", "the program is nested too deeply to be printed")
+    with deep_recursion(), suppress(RecursionError):
+        return render(_lines(node, settings), settings.width)
+    fail("RLX9002", "the program is nested too deeply to be printed")
 
 
 def _lines(node: Any, settings: Options) -> list[Any]:

@@ -211,9 +211,15 @@ class Printer:
             items.append(f"offset_factor={buffer.offset_factor}")
         return bracket("(", items, ")")
 
+    def dimension(self, value: prim.PrimExpr) -> Doc:
+        """A dimension, or another scalar that stands alone; a number of the type that numbers have here is bare."""
+        if isinstance(value, prim.IntImm) and value.of.is_int:
+            return str(value.value) if value.of is self.int_dtype else f"T.{value.of}({value.value})"
+        return self.doc(value)
+
     def dims(self, values: tuple[prim.PrimExpr, ...]) -> Doc:
         """`(n, 784)`; one dimension keeps its comma."""
-        return bracket("(", [self.doc(v) for v in values], ")", lone_comma=True)
+        return bracket("(", [self.dimension(v) for v in values], ")", lone_comma=True)
 
     def listed(self, values: tuple[Any, ...]) -> Doc:
         """`[n, 784]`."""

@@ -25,7 +25,7 @@ def _var(p: Printer, node: prim.Var) -> Doc:
 
 @prints(prim.IntImm)
 def _int(p: Printer, node: prim.IntImm) -> Doc:
-    return str(node.value) if node.of is p.int_dtype else typed_constant(node)
+    return str(node.value) if node.of is prim.INT32 else typed_constant(node)
 
 
 @prints(prim.FloatImm)
@@ -47,9 +47,16 @@ def _infix(p: Printer, node: prim.BinaryOp | prim.CmpOp) -> tuple[Doc, int]:
         if a.dtype is not b.dtype or prim.fold(row.node, a, b).__class__ is not row.node:
             return bracket(f"{row.constructor}(", [p.doc(a), p.doc(b)], ")"), ATOM
     if not row.symbol or (row.symbol == "/" and not a.dtype.is_float):
-        return bracket(f"{FOLDING[row.node]}(", [p.doc(a), p.doc(b)], ")"), ATOM
+        sides = [_side(p, a, 0), _side(p, b, 0)] if p.int_dtype is prim.INT64 else [p.doc(a), p.doc(b)]
+        return bracket(f"{FOLDING[row.node]}(", sides, ")"), ATOM
     left = row.level + 1 if row.level == COMPARE else row.level
+    if p.int_dtype is prim.INT64:  # here a literal takes the type of what it meets
+        return concat(_side(p, a, left), f" {row.symbol} ", _side(p, b, row.level + 1)), row.level
     return concat(p.operand(a, left), f" {row.symbol} ", p.operand(b, row.level + 1)), row.level
+
+
+def _side(p: Printer, node: prim.PrimExpr, level: int) -> Doc:
+    return str(node.value) if isinstance(node, prim.IntImm) and node.of.is_int else p.operand(node, level)
 
 
 @levels(prim.Not)

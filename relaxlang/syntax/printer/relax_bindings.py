@@ -36,7 +36,7 @@ def _match_cast(p: Printer, node: relax.MatchCast) -> None:
 
 def bind(p: Printer, var: relax.Var, value: relax.Expr, *, annotate: bool = True) -> None:
     """The lines of `var = value`; `annotate`: whether the variable's struct info may be stated."""
-    if isinstance(value, relax.Function) and _declares(p, var, value):
+    if isinstance(value, relax.Function) and (not annotate or _declares(p, var, value)):
         name = p.define(var, var.name)
         emit_function(p, value, name, nested=True)
         return
@@ -96,7 +96,8 @@ def _dataflow(p: Printer, node: relax.DataflowBlock) -> None:
 def _seq_expr(p: Printer, node: relax.SeqExpr) -> None:
     for block in node.blocks:
         p.emit(block)
-    p.line(concat("return ", p.doc(node.body)))
+    result = p.doc(node.body)
+    p.line(concat("return ", result))
 
 
 # --- conditionals -----------------------------------------------------------------------------------------------------

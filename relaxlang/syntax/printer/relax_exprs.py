@@ -11,7 +11,7 @@ from relaxlang.syntax.printer.values import constant_doc, value_doc
 from relaxlang.syntax.scalars import string_text
 
 _EXTERN = si.FuncStructInfo(None, si.OBJECT, False)
-_OUT_SINFO = frozenset({"call_tir", "call_tir_inplace", "call_tir_with_grad", "call_dps_packed"})
+_OUT_SINFO = frozenset({"call_tir", "call_tir_inplace", "call_tir_with_grad", "call_dps_packed", "call_py_func"})
 _NAMED_EXTERN = frozenset(
     {"call_dps_packed", "call_pure_packed", "call_inplace_packed", "call_builtin_with_ctx", "call_py_func"}
 )
@@ -60,12 +60,12 @@ def _constant(p: Printer, node: relax.Constant) -> Doc:
 
 @prints(relax.ShapeExpr)
 def _shape(p: Printer, node: relax.ShapeExpr) -> Doc:
-    return bracket("R.shape([", [p.doc(v) for v in node.values], "])")
+    return bracket("R.shape([", [p.dimension(v) for v in node.values], "])")
 
 
 @prints(relax.PrimValue)
 def _prim_value(p: Printer, node: relax.PrimValue) -> Doc:
-    return concat("R.prim_value(", p.doc(node.value), ")")
+    return concat("R.prim_value(", p.dimension(node.value), ")")
 
 
 @prints(relax.StringImm)
@@ -103,6 +103,10 @@ def _call(p: Printer, node: relax.Call) -> Doc:
     first_args: list[Doc] = []
     if name in _NAMED_EXTERN and args and isinstance(args[0], relax.ExternFunc) and _is_plain_extern(args[0]):
         first_args, args = [string_text(args[0].name)], args[1:]
+    if name == "hint_on_device" and "device_type" in node.attrs:
+        attrs = node.attrs
+        device = f"R.device({string_text(attrs['device_type'])}, {attrs['index']})"
+        return bracket("R.hint_on_device(", [p.doc(args[0]), device, string_text(attrs["memory_scope"])], ")")
     if name not in _OUT_SINFO:
         return bracket(f"R.{name}(", [*first_args, *_args(p, args), *_rest(p, node)], ")")
     keep = 2 - len(first_args)
@@ -137,7 +141,14 @@ def _out_sinfo(p: Printer, infos: tuple[si.StructInfo, ...]) -> Doc:
     return p.doc(first) if len(infos) == 1 else p.listed(infos)
 
 
-@prints(relax.If, relax.SeqExpr, relax.Function)
+@prints(relax.SeqExpr)
+def _seq_expr(p: Printer, node: relax.SeqExpr) -> Doc:
+    for block in node.blocks:
+        p.emit(block)
+    return p.doc(node.body)
+
+
+@prints(relax.If, relax.Function)
 def _hoisted(p: Printer, node: relax.Expr) -> Doc:
     from relaxlang.syntax.printer.relax_bindings import bind
 

@@ -6,10 +6,9 @@ from typing import Any
 
 from relaxlang.ir import prim, relax
 from relaxlang.ir import struct_info as si
-from relaxlang.ir.module import VDevice
 from relaxlang.syntax.document import Doc, bracket, concat
 from relaxlang.syntax.printer.core import Printer, prints
-from relaxlang.syntax.printer.values import value_doc
+from relaxlang.syntax.printer.values import vdevice_doc
 from relaxlang.syntax.scalars import string_text
 
 
@@ -22,13 +21,13 @@ def _object(p: Printer, node: si.ObjectStructInfo) -> Doc:
 def _prim(p: Printer, node: si.PrimStructInfo) -> Doc:
     if node.value is None:
         return f'R.Prim("{node.dtype}")'
-    return concat("R.Prim(value=", dimension(p, node.value), ")")
+    return concat("R.Prim(value=", p.dimension(node.value), ")")
 
 
 @prints(si.ShapeStructInfo)
 def _shape(p: Printer, node: si.ShapeStructInfo) -> Doc:
     if node.values is not None:
-        return bracket("R.Shape([", [dimension(p, v) for v in node.values], "])")
+        return bracket("R.Shape([", [p.dimension(v) for v in node.values], "])")
     return "R.Shape" if node.ndim < 0 else f"R.Shape(ndim={node.ndim})"
 
 
@@ -41,7 +40,7 @@ def _tensor(p: Printer, node: si.TensorStructInfo) -> Doc:
 def _tensor_items(p: Printer, node: si.TensorStructInfo) -> list[Doc]:
     items: list[Doc] = []
     if isinstance(node.shape, tuple):
-        items.append(bracket("(", [dimension(p, v) for v in node.shape], ")", lone_comma=True))
+        items.append(p.dims(node.shape))
     elif node.shape is not None:
         items.append(p.doc(node.shape))
     if node.dtype is not None:
@@ -80,39 +79,6 @@ def _dtensor(p: Printer, node: si.DTensorStructInfo) -> Doc:
     if node.tensor.dims is None or node.tensor.dtype is None or node.tensor.vdevice is not None:
         placed = [concat("device_mesh=", placed[0]), concat("placement=", placed[1])]
     return bracket("R.DTensor(", [*items, *placed], ")")
-
-
-def dimension(p: Printer, value: prim.PrimExpr) -> Doc:
-    """One dimension of a shape."""
-    return p.doc(value)
-
-
-def vdevice_doc(p: Printer, device: VDevice) -> Doc:
-    """`"llvm:0"` for one of the module's devices, by kind and place among those of its kind; else spelled out."""
-    kind = _kind(device.target)
-    if p.module is not None and kind is not None:
-        devices = p.module.global_infos.get("vdevice", ())
-        for at, candidate in enumerate(d for d in devices if isinstance(d, VDevice) and _kind(d.target) == kind):
-            if candidate is device or _fields(candidate) == _fields(device):
-                return f'"{kind}:{at}"'
-    return p.doc(device)
-
-
-def _kind(target: Any) -> str | None:
-    """The kind of a target in text or mapping form, when it is a plain name."""
-    kind = target.get("kind") if hasattr(target, "get") else target
-    return kind.split()[0] if isinstance(kind, str) and kind.strip() else None
-
-
-def _fields(device: VDevice) -> tuple[Any, ...]:
-    return device.target, device.vdevice_id, device.memory_scope
-
-
-@prints(VDevice)
-def _vdevice(p: Printer, node: VDevice) -> Doc:
-    return bracket(
-        "I.vdevice(", [value_doc(p, node.target), str(node.vdevice_id), string_text(node.memory_scope)], ")"
-    )
 
 
 def standing_alone(info: si.StructInfo) -> list[prim.Var]:

@@ -10,9 +10,10 @@ import numpy as np
 from relaxlang.base.dtype import DType, from_numpy
 from relaxlang.base.node import Node
 from relaxlang.ir import prim
+from relaxlang.ir.module import VDevice
 from relaxlang.syntax import scalars
 from relaxlang.syntax.document import Doc, bracket, concat
-from relaxlang.syntax.printer.core import Printer
+from relaxlang.syntax.printer.core import Printer, prints
 
 INLINE_ELEMENTS = 64
 """An array with more elements is written as base64 and not as a list of numbers."""
@@ -28,9 +29,11 @@ def value_doc(p: Printer, value: Any) -> Doc:
     if isinstance(value, str):
         return scalars.string_text(value)
     if isinstance(value, DType):
-        return f'R.dtype("{value}")'
+        return f"T.{value}"
     if isinstance(value, (prim.IntImm, prim.FloatImm)):
         return typed_constant(value)
+    if isinstance(value, VDevice):
+        return vdevice_doc(p, value)
     if isinstance(value, Node):
         return p.doc(value)
     if isinstance(value, tuple):
@@ -92,3 +95,32 @@ def list_doc(array: np.ndarray[Any, Any]) -> Doc | None:
     for extent in reversed(array.shape):
         docs = [bracket("[", docs[at : at + extent], "]") for at in range(0, len(docs), extent)]
     return docs[0]
+
+
+# --- devices ----------------------------------------------------------------------------------------------------------
+def vdevice_doc(p: Printer, device: VDevice) -> Doc:
+    """`"llvm:0"` for one of the module's devices, by kind and place among those of its kind; else spelled out."""
+    kind = _kind(device.target)
+    if p.module is not None and kind is not None:
+        devices = p.module.global_infos.get("vdevice", ())
+        for at, candidate in enumerate(d for d in devices if isinstance(d, VDevice) and _kind(d.target) == kind):
+            if candidate is device or _fields(candidate) == _fields(device):
+                return f'"{kind}:{at}"'
+    return p.doc(device)
+
+
+def _kind(target: Any) -> str | None:
+    """The kind of a target in text or mapping form, when it is a plain name."""
+    kind = target.get("kind") if hasattr(target, "get") else target
+    return kind.split()[0] if isinstance(kind, str) and kind.strip() else None
+
+
+def _fields(device: VDevice) -> tuple[Any, ...]:
+    return device.target, device.vdevice_id, device.memory_scope
+
+
+@prints(VDevice)
+def _vdevice(p: Printer, node: VDevice) -> Doc:
+    return bracket(
+        "I.vdevice(", [value_doc(p, node.target), str(node.vdevice_id), scalars.string_text(node.memory_scope)], ")"
+    )
