@@ -5,18 +5,29 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import Lock
 
 DEEP = 60_000
+
+_lock = Lock()
+_before: list[int] = []
+"""The limit that the outermost of all contexts that are open, in whatever thread, found; one entry for each context."""
 
 
 @contextmanager
 def deep_recursion() -> Iterator[None]:
-    """Within it Python functions may nest `DEEP` calls (since Python 3.11 such calls take no C stack)."""
-    before = sys.getrecursionlimit()
-    if before < DEEP:
-        sys.setrecursionlimit(DEEP)
+    """Within it Python functions may nest `DEEP` calls (since Python 3.11 such calls take no C stack).
+
+    The limit is the whole process's, so it is put back when the last thread leaves.
+    """
+    with _lock:
+        _before.append(_before[0] if _before else sys.getrecursionlimit())
+        if sys.getrecursionlimit() < DEEP:
+            sys.setrecursionlimit(DEEP)
     try:
         yield
     finally:
-        if before < DEEP:
-            sys.setrecursionlimit(before)
+        with _lock:
+            before = _before.pop()
+            if not _before:
+                sys.setrecursionlimit(before)

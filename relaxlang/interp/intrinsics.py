@@ -107,7 +107,7 @@ def _fma_exactly(a: float, b: float, c: float) -> float:
     try:
         return float(exact)
     except OverflowError:
-        return math.copysign(math.inf, exact)
+        return math.inf if exact > 0 else -math.inf
 
 
 _fma64 = np.frompyfunc(_fma_exactly, 3, 1)

@@ -61,9 +61,9 @@ def is_array(value: Value) -> bool:
 def cast(value: Value, source: DType, to: DType) -> Value:
     """`value` converted as numpy's `astype` does.
 
-    A float out of range becomes what the processor's conversion gives: the least value for int32 and int64; the low bits
-    of the int32 conversion for narrower types, of the int64 one for uint32. (numpy's own uint32 conversion depends on
-    an element's position in the array; this is the one it uses for scalars.)
+    A float out of range becomes what the processor's conversion gives: the least value for int32 and int64; the low
+    bits of the int32 conversion for narrower types, of the int64 one for uint32. (numpy's own uint32 conversion depends
+    on an element's position in the array; this is the one it uses for scalars.)
     """
     if source.scalar is to.scalar:
         return value
@@ -110,8 +110,12 @@ _NUMBER: dict[type, Operation] = {
 }  # fmt: skip
 _FLOAT: dict[type, Operation] = {**_NUMBER, prim.Div: operator.truediv, prim.Mod: np.fmod}
 _INTEGER: dict[type, Operation] = {**_NUMBER, prim.Div: truncating_divide, prim.Mod: np.fmod}
-# Of truth values numpy adds by `or` and multiplies by `and`, and refuses the rest.
-_BOOL: dict[type, Operation] = {**_ANY, prim.Add: operator.or_, prim.Mul: operator.and_}
+# Truth values are numbers of one bit that add by `or`, as numpy's do; it refuses their difference, and a division by
+# `false` gives 0 like any other.
+_BOOL: dict[type, Operation] = {
+    **_ANY, prim.Add: operator.or_, prim.Mul: operator.and_, prim.Div: operator.and_, prim.FloorDiv: operator.and_,
+    prim.Mod: lambda a, b: a & b & False, prim.FloorMod: lambda a, b: a & b & False,
+}  # fmt: skip
 
 
 def binary(kind: type, of: DType) -> Operation:
