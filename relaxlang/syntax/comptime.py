@@ -40,6 +40,7 @@ from relaxlang.syntax.comptime_values import (
     silent,
 )
 from relaxlang.syntax.scalars import parse_float
+from relaxlang.syntax.scalars import parse_float
 
 __all__ = [
     "BUILTINS", "MAX_SIZE", "MAX_STEPS", "METHODS", "POISON", "Builtin", "Closure", "Evaluator", "Namespace", "Scope", "Value",
@@ -56,7 +57,11 @@ class Evaluator:
 
     # --- entry --------------------------------------------------------------------------------------------------------
     def expr(self, node: tree.Expr, scope: Scope) -> Any:
-        """The value of an expression."""
+        """The value of an expression, as an operand of another one."""
+        return self.evaluate(node, scope)
+
+    def evaluate(self, node: tree.Expr, scope: Scope) -> Any:
+        """The value of an expression as it is."""
         self.steps += 1
         if self.steps > MAX_STEPS:
             raise error("RLX0120", f"compile-time evaluation takes more than {MAX_STEPS:,} steps", node.span)
@@ -174,6 +179,10 @@ class Evaluator:
         if isinstance(function, DType):
             return self.construct(function, args, kwargs, node)
         raise error("RLX0111", f"{describe(function)} cannot be called", node.func.span)
+
+    def call_node(self, node: tree.Call, scope: Scope) -> Any:
+        """The value of a call."""
+        return _evaluate_call(self, node, scope)
 
     def callee(self, node: tree.Expr, scope: Scope) -> Any:
         """The value of what is called; elaborators may know more names here than elsewhere."""
@@ -315,6 +324,10 @@ def _elements(ev: Evaluator, nodes: tuple[tree.Expr, ...], scope: Scope) -> list
 
 
 def _call(ev: Evaluator, node: tree.Call, scope: Scope) -> Any:
+    return ev.call_node(node, scope)
+
+
+def _evaluate_call(ev: Evaluator, node: tree.Call, scope: Scope) -> Any:
     function = ev.callee(node.func, scope)
     args = _elements(ev, node.args, scope)
     kwargs: dict[str, Any] = {}

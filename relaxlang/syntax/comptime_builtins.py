@@ -10,6 +10,7 @@ from relaxlang.ir import prim
 from relaxlang.ir.prim import PrimExpr
 from relaxlang.syntax import tree
 from relaxlang.syntax.comptime_values import MAX_SIZE, Builtin, error
+from relaxlang.syntax.scalars import parse_float
 
 if TYPE_CHECKING:
     from relaxlang.syntax.comptime import Evaluator
@@ -71,7 +72,7 @@ BUILTINS: dict[str, Builtin] = {
     "tuple": _python("tuple", tuple),
     "list": _python("list", list),
     "int": _python("int", int),
-    "float": _python("float", float),
+    "float": _python("float", lambda value=0.0: parse_float(value) if isinstance(value, str) else float(value)),
     "bool": _python("bool", bool),
     "str": _python("str", str),
     "dict": _python("dict", dict),

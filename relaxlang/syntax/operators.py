@@ -32,3 +32,7 @@ class OperatorTable(Protocol):
 
     def is_pure(self, name: str) -> bool:
         """Whether the operator has no side effect."""
+
+    def sugar(self, symbol: str) -> str | None:
+        """The operator that a symbol of the language stands for: `@`; `[:]`, a slice of a tensor; `[i]`, the removal of
+        dimensions that an index takes. None when the library has none."""

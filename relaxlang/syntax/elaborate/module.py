@@ -12,22 +12,12 @@ from relaxlang.ir.relax import ExternFunc, GlobalVar
 from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import POISON, Evaluator, Scope, Value, error
 from relaxlang.syntax.elaborate.dims import TypeVariable
+from relaxlang.syntax.elaborate.module_ref import ModuleRef
 from relaxlang.syntax.elaborate.namespaces import root_scope
+from relaxlang.syntax.elaborate.relax_function import FunctionElaborator
 from relaxlang.syntax.elaborate.tir_function import elaborate_prim_func
 from relaxlang.syntax.elaborate.unit import Declared, Unit, poison
 from relaxlang.syntax.spellings import NAMESPACES, canonical_name
-
-
-class ModuleRef(Value):
-    """The module itself, as a name in its functions: `Module.f`, `cls.f`."""
-
-    kind = "module"
-
-    def __init__(self, unit: Unit) -> None:
-        self.unit = unit
-
-    def attribute(self, ev: Evaluator, name: str, span: Any) -> Any:
-        return self.unit.reference(name, span)
 
 
 class ModuleEvaluator(Evaluator):
@@ -172,9 +162,9 @@ class ModuleElaborator:
             declared.is_prim = True
             declared.elaborate = lambda: elaborate_prim_func(self.unit, stmt, scope, options, name)
         else:
-            from relaxlang.syntax.elaborate.relax_function import elaborate_function
-
-            declared.elaborate = lambda: elaborate_function(self.unit, stmt, scope, options, declared)
+            function = FunctionElaborator(self.unit, stmt, scope, options, name)
+            declared.elaborate = function.run
+            declared.signature = function.signature
 
     def _options(self, stmt: tree.FunctionDef, scope: Scope) -> dict[str, Any]:
         options: dict[str, Any] = {}

@@ -8,10 +8,13 @@ from typing import Any
 from relaxlang.base.dtype import dtype
 from relaxlang.base.source import Span
 from relaxlang.base.suggest import did_you_mean
-from relaxlang.ir import prim
+from relaxlang.ir import prim, relax
+from relaxlang.ir.attrs import Attrs
 from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import Evaluator, Namespace, Scope, Value, error
-from relaxlang.syntax.elaborate import buffers, scalars, tir_names
+from relaxlang.syntax.elaborate import buffers, module_names, relax_calls, relax_names, scalars, tir_names
+from relaxlang.syntax.elaborate.annotations import ANNOTATIONS
+from relaxlang.syntax.elaborate.relax_body import RelaxElaborator
 from relaxlang.syntax.elaborate.scalars import call_args
 from relaxlang.syntax.spellings import canonical_name
 
@@ -74,9 +77,75 @@ def _tir_table() -> dict[str, Any]:
 T = TirNamespace("T", _tir_table())
 
 
+class RelaxNamespace(Namespace):
+    """`R`, and the namespaces of operators below it (`R.nn`)."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path, RELAX.get, lambda: RELAX)
+        self.prefix = path.removeprefix("R").removeprefix(".")
+
+    def attribute(self, ev: Evaluator, name: str, span: Span | None) -> Any:
+        full = f"{self.prefix}.{name}" if self.prefix else name
+        found = RELAX.get(full)
+        if found is not None:
+            return found
+        unit = getattr(ev, "unit", None)
+        if unit is None:
+            raise error("RLX0102", f"`R.{full}` means nothing here", span)
+        if unit.operators.has(full) or any(n.startswith(full + ".") for n in RELAX):
+            return Operator(full)
+        canonical = canonical_name("R", full).removeprefix("R.")
+        if canonical in RELAX:
+            return RELAX[canonical]
+        if not unit.check:
+            return Operator(full)
+        near = did_you_mean(full, {*RELAX, *unit.operators.names()})
+        raise error("RLX0103", f"there is no operator `R.{full}`", span, help=f"did you mean `R.{near}`?" if near else "")
+
+
+class Operator(Value):
+    """An operator of the library, or the prefix of some."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.kind = f"operator `R.{name}`"
+
+    def attribute(self, ev: Evaluator, name: str, span: Span | None) -> Any:
+        return RelaxNamespace(f"R.{self.name}").attribute(ev, name, span)
+
+    def call(self, ev: Evaluator, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> Any:
+        if not isinstance(ev, RelaxElaborator):
+            raise error("RLX0105", f"`R.{self.name}` can be called only in a Relax function", node.span)
+        if not ev.check and not ev.unit.operators.has(self.name):
+            values = tuple(ev.relax(a, node.span) for a in args)
+            return relax.Call(relax.Op(self.name), values, Attrs({k: _plain(v) for k, v in kwargs.items()}), span=node.span)
+        return ev.operator(self.name, args, kwargs, node.span)
+
+
+def _plain(value: Any) -> Any:
+    return value.value if isinstance(value, (relax.PrimValue, relax.StringImm)) else value
+
+
+RELAX: dict[str, Any] = {**relax_names.names.table, **relax_calls.names.table, **ANNOTATIONS}
+R = RelaxNamespace("R")
+
+
+class Plain(Namespace):
+    """A namespace with a fixed table, such as `I`, or `tvm` with the others below it."""
+
+    def __init__(self, path: str, table: dict[str, Any]) -> None:
+        super().__init__(path, table.get, lambda: table)
+
+
 def root_scope() -> Scope:
     """A scope with the namespaces under all their names."""
     return Scope(_ROOT)
 
 
-_ROOT: dict[str, Any] = {name: T for name in ("T", "tir", "tirx", "ty")}
+I = Plain("I", module_names.names.table)  # noqa: E741
+_SCRIPT = Plain("script", {**module_names.names.table, "ir": I, "tir": T, "tirx": T, "relax": R, "ty": T})
+_TVM = Plain("tvm", {"script": _SCRIPT, "tir": T, "tirx": T, "relax": R, "ir": I})
+_ROOT: dict[str, Any] = {
+    **{name: T for name in ("T", "tir", "tirx", "ty")}, **{name: R for name in ("R", "relax", "rx")},
+    "I": I, "ir": I, "script": _SCRIPT, "tvm": _TVM,
+}  # fmt: skip

@@ -10,6 +10,7 @@ from relaxlang.base.source import Span
 from relaxlang.base.suggest import did_you_mean
 from relaxlang.ir.module import AnyFunc
 from relaxlang.ir.relax import GlobalVar
+from relaxlang.ir.struct_info import StructInfo
 from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import POISON, Scope, error
 from relaxlang.syntax.operators import OperatorTable
@@ -19,7 +20,7 @@ class Declared:
     """A function of the module between its declaration and its elaboration.
 
     `state` is "new", "open" (being elaborated: whoever meets it then is recursive), "done" or "failed"; `elaborate` makes
-    the function; `info` is its struct info from the signature alone, when that states the result.
+    the function; `signature` gives its struct info when the header alone states it, result included; `info` keeps it.
     """
 
     def __init__(self, name: str, span: Span | None, node: tree.FunctionDef | None) -> None:
@@ -30,6 +31,8 @@ class Declared:
         self.elaborate: Callable[[], AnyFunc] | None = None
         self.function: AnyFunc | None = None
         self.is_prim = False
+        self.signature: Callable[[], StructInfo | None] | None = None
+        self.info: StructInfo | None = None
         self.var = GlobalVar(name)
 
     def run(self, unit: Unit) -> None:
@@ -56,6 +59,8 @@ class Unit:
         self.functions: dict[str, Declared] = {}
         self.externs: dict[str, GlobalVar] = {}
         self.global_infos: dict[str, tuple[Any, ...]] = {}
+        self.arrays: Mapping[str, Any] = {}
+        self.recursive: set[str] = set()
         self.attrs: dict[str, Any] = {}
         self.name = "Module"
 

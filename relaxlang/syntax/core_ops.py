@@ -1,0 +1,131 @@
+"""The operators that belong to the IR and not to the library: calls of kernels and packed functions, closures, memory.
+
+One table says of each what the struct info of its result is and whether it is pure; parser, normaliser and analyses
+read it. `call_packed` is no operator: such a call has the packed function as its callee.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from relaxlang.base.diagnostics import fail
+from relaxlang.base.node import Node, node
+from relaxlang.ir import relax
+from relaxlang.ir.struct_info import (
+    OBJECT,
+    VOID_TUPLE,
+    FuncStructInfo,
+    ShapeStructInfo,
+    StructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+    shape_info,
+    tensor_info,
+)
+from relaxlang.syntax.struct_info import dims_of
+
+Rule = Callable[[relax.Call], StructInfo]
+
+
+@node
+class CoreOp(Node):
+    """A structural operator: its name, the rule for its result, whether it is free of side effects, how many arguments
+    it takes at least and at most (-1: any number)."""
+
+    name: str
+    infer: Rule
+    pure: bool
+    least: int
+    most: int
+
+
+def _stated(call: relax.Call) -> StructInfo:
+    """What the call states."""
+    if not call.sinfo_args:
+        return OBJECT
+    return call.sinfo_args[0] if len(call.sinfo_args) == 1 else TupleStructInfo(call.sinfo_args)
+
+
+def _object(call: relax.Call) -> StructInfo:
+    return OBJECT
+
+
+def _void(call: relax.Call) -> StructInfo:
+    return VOID_TUPLE
+
+
+def _first(call: relax.Call) -> StructInfo:
+    return call.args[0].struct_info or OBJECT
+
+
+def _closure(call: relax.Call) -> StructInfo:
+    """The function without the parameters that are bound."""
+    of, bound = call.args[0].struct_info, call.args[1]
+    if not isinstance(of, FuncStructInfo) or of.params is None or not isinstance(bound, relax.Tuple):
+        return OBJECT
+    return FuncStructInfo(of.params[: len(of.params) - len(bound.fields)], of.ret, of.purity)
+
+
+def _shape_of(call: relax.Call) -> StructInfo:
+    of = call.args[0].struct_info
+    if not isinstance(of, TensorStructInfo):
+        if of is None or of is OBJECT:
+            return shape_info()
+        fail("RLX0206", "`R.shape_of` takes a tensor", call.args[0].span or call.span)
+    return shape_info(dims_of(of), of.ndim)
+
+
+def _tensor_to_shape(call: relax.Call) -> StructInfo:
+    dims = dims_of(call.args[0].struct_info)
+    length = getattr(dims[0], "value", -1) if dims is not None and len(dims) == 1 else -1
+    return shape_info(None, length)
+
+
+def _tensor_of(shape: relax.Expr, dtype: relax.Expr) -> StructInfo:
+    of = dtype.value if isinstance(dtype, relax.DataTypeImm) else None
+    info = shape.struct_info
+    if isinstance(shape, relax.ShapeExpr):
+        return tensor_info(shape.values, of)
+    if isinstance(info, ShapeStructInfo):
+        return tensor_info(info.values, of, info.ndim) if info.values is not None else tensor_info(shape, of, info.ndim)
+    return tensor_info(None, of)
+
+
+def _to_device(call: relax.Call) -> StructInfo:
+    of, device = call.args[0].struct_info, call.attrs.get("dst_vdevice")
+    return of.replace(vdevice=device) if isinstance(of, TensorStructInfo) and device is not None else of or OBJECT
+
+
+def _table(*rows: CoreOp) -> dict[str, CoreOp]:
+    return {row.name: row for row in rows}
+
+
+CORE_OPS: dict[str, CoreOp] = _table(
+    CoreOp("call_tir", _stated, True, 2, 3),
+    CoreOp("call_tir_inplace", _stated, True, 2, 3),
+    CoreOp("call_tir_with_grad", _stated, True, 2, 3),
+    CoreOp("call_dps_packed", _stated, True, 2, 2),
+    CoreOp("call_pure_packed", _stated, True, 1, -1),
+    CoreOp("call_inplace_packed", _stated, True, 1, -1),
+    CoreOp("call_py_func", _stated, False, 2, 2),
+    CoreOp("call_builtin_with_ctx", _stated, False, 2, 2),
+    CoreOp("invoke_closure", _stated, False, 2, 2),
+    CoreOp("invoke_pure_closure", _stated, True, 2, 2),
+    CoreOp("make_closure", _closure, True, 2, 2),
+    CoreOp("null_value", _object, True, 0, 0),
+    CoreOp("shape_of", _shape_of, True, 1, 1),
+    CoreOp("tensor_to_shape", _tensor_to_shape, True, 1, 1),
+    CoreOp("builtin.alloc_tensor", lambda c: _tensor_of(c.args[0], c.args[1]), False, 3, 4),
+    CoreOp("builtin.stop_lift_params", _first, True, 1, 1),
+    CoreOp("memory.alloc_storage", _object, False, 4, 4),
+    CoreOp("memory.alloc_tensor", lambda c: _tensor_of(c.args[2], c.args[3]), False, 4, 5),
+    CoreOp("memory.view", lambda c: _tensor_of(c.args[1], c.args[2]), True, 4, 4),
+    CoreOp("memory.kill_storage", _void, False, 1, 1),
+    CoreOp("memory.kill_tensor", _void, False, 1, 1),
+    CoreOp("vm.alloc_storage", _object, False, 3, 4),
+    CoreOp("vm.alloc_tensor", lambda c: _tensor_of(c.args[2], c.args[3]), False, 4, 5),
+    CoreOp("vm.call_tir_dyn", _void, False, 2, 2),
+    CoreOp("vm.kill_object", _void, False, 1, 1),
+    CoreOp("to_vdevice", _to_device, True, 1, 1),
+    CoreOp("hint_on_device", _first, True, 1, 2),
+)

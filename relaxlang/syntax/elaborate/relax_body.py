@@ -1,0 +1,398 @@
+"""The body of a Relax function: from the surface tree to bindings in normal form.
+
+Operands are bound before what uses them, in the order they are written: to `lv`, `lv1`, … in a dataflow block, to `gv`,
+`gv1`, … outside. Variables, constants, shapes, scalars and tuples stand as they are.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from relaxlang.base.diagnostics import Diagnostic, DiagnosticError, Label
+from relaxlang.base.dtype import DType
+from relaxlang.base.source import Span
+from relaxlang.ir import prim, relax
+from relaxlang.ir.attrs import EMPTY, Attrs
+from relaxlang.ir.prim import PrimExpr
+from relaxlang.ir.struct_info import (
+    OBJECT,
+    FuncStructInfo,
+    ShapeStructInfo,
+    StructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+)
+from relaxlang.syntax import tree
+from relaxlang.syntax.comptime import Evaluator, Scope, Value, describe, error
+from relaxlang.syntax.core_ops import CORE_OPS
+from relaxlang.syntax.elaborate.annotations import WILDCARD
+from relaxlang.syntax.elaborate.dims import define_dimensions
+from relaxlang.syntax.elaborate.module_ref import result_known
+from relaxlang.syntax.elaborate.relax_names import CastValue, prim_value
+from relaxlang.syntax.elaborate.scalars import Fresh
+from relaxlang.syntax.elaborate.tir_names import fresh
+from relaxlang.syntax.elaborate.unit import Unit
+from relaxlang.syntax.parser import parse_quoted
+from relaxlang.syntax.spellings import BARE_NAMES
+from relaxlang.syntax.struct_info import BaseCheck, base_check, call_result, unify
+
+UNKNOWN = cast(StructInfo, None)
+"""The struct info of variables in a module that is read without checking."""
+
+COMPOUND = (relax.Call, relax.TupleGetItem, relax.If, relax.Function)
+INFIX = {
+    "+": "add", "-": "subtract", "*": "multiply", "/": "divide", "//": "floor_divide", "%": "floor_mod", "**": "power",
+    "==": "equal", "!=": "not_equal", "<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal",
+}  # fmt: skip
+"""What Python's operators mean between tensors."""
+
+
+class Frame:
+    """A `SeqExpr` in the making: finished blocks, and the bindings of the open one."""
+
+    def __init__(self) -> None:
+        self.blocks: list[relax.BindingBlock] = []
+        self.bindings: list[relax.Binding] = []
+        self.dataflow = False
+
+    def close(self, kind: type[relax.BindingBlock] = relax.BindingBlock) -> None:
+        """End the open block."""
+        if self.bindings:
+            self.blocks.append(kind(tuple(self.bindings), span=self.bindings[0].span))
+            self.bindings = []
+
+
+class RelaxElaborator(Evaluator):
+    """Evaluates the expressions of one Relax function; statements are in `relax_function`."""
+
+    def __init__(self, unit: Unit) -> None:
+        super().__init__()
+        self.unit = unit
+        self.check = unit.check
+        self.frame = Frame()
+        self.attrs: dict[str, Any] = {}
+        self.signature_vars: dict[str, prim.Var] = {}
+        self.fresh_names = {"lv": 0, "gv": 0}
+        self.outputs: list[Any] | None = None
+        self.scope: Scope = Scope()
+
+    # --- bindings -----------------------------------------------------------------------------------------------------
+    def new_name(self) -> str:
+        """`lv`, `lv1`, … inside a dataflow block, `gv`, `gv1`, … outside."""
+        hint = "lv" if self.frame.dataflow else "gv"
+        n = self.fresh_names[hint]
+        self.fresh_names[hint] = n + 1
+        return f"{hint}{n or ''}"
+
+    def emit(self, value: Any, name: str | None = None, info: StructInfo | None = None, *, local: bool = True, span: Span | None = None) -> relax.Var:
+        """Bind a value; `info` overrides what was inferred; `local=False` in a dataflow block makes it an output."""
+        if name is None:
+            name = self.new_name()
+        kind = relax.DataflowVar if self.frame.dataflow and local else relax.Var
+        if isinstance(value, CastValue):
+            var = kind(name, info or value.info, span=span or value.span)
+            self.frame.bindings.append(relax.MatchCast(var, value.value, value.info, span=span or value.span))
+            return var
+        known = info or value.struct_info
+        var = kind(name, known if known is not None else UNKNOWN if not self.check else OBJECT, span=span or value.span)
+        self.frame.bindings.append(relax.VarBinding(var, value, span=span or value.span))
+        return var
+
+    # --- evaluation ---------------------------------------------------------------------------------------------------
+    def expr(self, node: tree.Expr, scope: Scope) -> Any:
+        value = self.evaluate(node, scope)
+        return self.emit(value) if isinstance(value, (*COMPOUND, CastValue)) else value
+
+    def relax(self, value: Any, span: Span | None, *, shape: bool = False) -> relax.Expr:
+        """A value as an expression of Relax that may be an argument. `shape`: tuples of dimensions are shapes."""
+        if isinstance(value, (*COMPOUND, CastValue)):
+            return self.emit(value)
+        if isinstance(value, relax.Expr):
+            return value
+        if isinstance(value, (tuple, list)):
+            if shape and value and all(isinstance(v, (int, PrimExpr)) for v in value):
+                return relax.ShapeExpr(tuple(prim.cast(prim.as_prim(v, prim.INT64), prim.INT64) for v in value), span=span)
+            return relax.Tuple(tuple(self.relax(v, span) for v in value), span=span)
+        if isinstance(value, (bool, int, float, PrimExpr)):
+            return prim_value(value, span)
+        if isinstance(value, str):
+            return relax.StringImm(value, span=span)
+        if isinstance(value, DType):
+            return relax.DataTypeImm(value, span=span)
+        raise error("RLX0212", f"{describe(value)} is no value of Relax", span)
+
+    def construct(self, of: DType, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> Any:
+        made = fresh(of, args, kwargs, node)
+        return made if made is not None else super().construct(of, args, kwargs, node)
+
+    def unknown_name(self, node: tree.Name, scope: Scope) -> Any:
+        if node.id == "_":
+            return WILDCARD
+        bare = BARE_NAMES.get(node.id)
+        found = scope.find("R") if bare is not None else None
+        if bare is not None and found is not None:
+            return self.attribute(found.names["R"], bare[2:], node.span)
+        return super().unknown_name(node, scope)
+
+    def callee(self, node: tree.Expr, scope: Scope) -> Any:
+        """What is called; scripts of 2021 call operators by their bare names."""
+        if isinstance(node, tree.Name) and scope.find(node.id) is None and node.id not in BARE_NAMES:
+            found = scope.find("R")
+            if found is not None and self.unit.operators.has(node.id):
+                return self.attribute(found.names["R"], node.id, node.span)
+        return self.expr(node, scope)
+
+    def call_node(self, node: tree.Call, scope: Scope) -> Any:
+        name = node.func.attr if isinstance(node.func, tree.Attribute) else node.func.id if isinstance(node.func, tree.Name) else ""
+        if name == "match_cast" and len(node.args) + len(node.keywords) == 2:
+            info = node.args[1] if len(node.args) == 2 else node.keywords[0].value
+            define_dimensions([info], {}, self.scope)
+        elif name == "match_shape":
+            for arg in node.args:
+                if isinstance(arg, (tree.TupleExpr, tree.ListExpr)):
+                    define_dimensions([tree.Call(tree.Name("Shape"), (arg,), ())], {}, self.scope)
+        return super().call_node(node, scope)
+
+    def quoted(self, text: str, place: tree.Expr) -> Any:
+        """The value of an expression in a string: a dimension such as `"n * 2"`."""
+        if isinstance(place, tree.Constant) and place.span is not None and place.value == text:
+            node = parse_quoted(place, self.unit.diagnostics)
+            if node is None:
+                raise DiagnosticError(())
+        else:
+            node = tree.Name(text, span=place.span)
+        return self.expr(node, self.scope)
+
+    # --- operators ----------------------------------------------------------------------------------------------------
+    def binary(self, op: str, a: Any, b: Any, span: Span | None) -> Any:
+        if isinstance(a, relax.Expr) or isinstance(b, relax.Expr):
+            name = self.unit.operators.sugar(op) if op not in INFIX else INFIX[op]
+            if name is None or not self._tensorial(a) or not self._tensorial(b):
+                raise error("RLX0112", f"`{op}` is not defined for {self.said(a)} and {self.said(b)}", span)
+            return self.operator(name, [a, b], {}, span)
+        return super().binary(op, a, b, span)
+
+    @staticmethod
+    def _tensorial(value: Any) -> bool:
+        return isinstance(value, (relax.Expr, PrimExpr, bool, int, float))
+
+    def unary(self, op: str, a: Any, span: Span | None) -> Any:
+        if isinstance(a, relax.Expr):
+            if op == "+":
+                return a
+            name = {"-": "negative", "not": "logical_not", "~": "logical_not"}[op]
+            return self.operator(name, [a], {}, span)
+        return super().unary(op, a, span)
+
+    def truth(self, value: Any, span: Span | None) -> bool:
+        if isinstance(value, relax.Expr):
+            raise error("RLX0121", f"{self.said(value)} is not known while compiling", span)
+        return super().truth(value, span)
+
+    def attribute(self, value: Any, name: str, span: Span | None) -> Any:
+        if not isinstance(value, relax.Expr):
+            return super().attribute(value, name, span)
+        info = value.struct_info
+        if name == "shape":
+            return self.core("shape_of", (value,), EMPTY, (), span)
+        if name == "astype":
+            return Method(name, value)
+        if isinstance(info, TensorStructInfo) and name in ("dtype", "ndim"):
+            known = info.dtype if name == "dtype" else info.ndim if info.ndim >= 0 else None
+            if known is not None:
+                return known
+        raise error("RLX0102", f"{self.said(value)} has no attribute `{name}`", span)
+
+    def item(self, value: Any, index: Any, span: Span | None) -> Any:
+        if not isinstance(value, relax.Expr):
+            return super().item(value, index, span)
+        info = value.struct_info
+        at = index.value if isinstance(index, prim.IntImm) else index
+        if isinstance(info, TupleStructInfo) and isinstance(at, int):
+            if not -len(info.fields) <= at < len(info.fields):
+                raise error("RLX0123", f"index {at} is out of range for a tuple of {len(info.fields)}", span)
+            return relax.TupleGetItem(value, at % len(info.fields), span=span)
+        if isinstance(info, ShapeStructInfo) and info.values is not None and isinstance(at, int) and -len(info.values) <= at < len(info.values):
+            return info.values[at]
+        if isinstance(info, TensorStructInfo):
+            return self.sliced(value, index if isinstance(index, tuple) else (index,), span)
+        if isinstance(at, int) and at >= 0:
+            return relax.TupleGetItem(value, at, span=span)
+        raise error("RLX0110", f"{self.said(value)} cannot be indexed so", span)
+
+    def sliced(self, value: relax.Expr, index: tuple[Any, ...], span: Span | None) -> Any:
+        """`x[1:3, :, 0]`: a slice of a tensor; a plain index takes its dimension away."""
+        name = self.unit.operators.sugar("[:]")
+        if name is None:
+            raise error("RLX0110", "tensors cannot be sliced: the library has no operator for it", span)
+        axes, begin, end, strides, drop = [], [], [], [], []
+        for axis, at in enumerate(index):
+            if isinstance(at, slice):
+                if at == slice(None):
+                    continue
+                step = 1 if at.step is None else at.step
+                backwards = isinstance(step, int) and step < 0
+                axes.append(axis)
+                begin.append(at.start if at.start is not None else ((1 << 31) - 1 if backwards else 0))
+                end.append(at.stop if at.stop is not None else (-(1 << 31) if backwards else (1 << 31) - 1))
+                strides.append(step)
+            elif isinstance(at, (int, PrimExpr)) and not isinstance(at, bool):
+                axes.append(axis)
+                begin.append(at)
+                end.append(at + 1 if not (isinstance(at, int) and at == -1) else (1 << 31) - 1)
+                strides.append(1)
+                drop.append(axis)
+            else:
+                raise error("RLX0110", f"a tensor is indexed by integers and slices, not by {self.said(at)}", span)
+        made = self.operator(name, [value], {"axes": axes, "begin": begin, "end": end, "strides": strides}, span) if axes else value
+        dropping = self.unit.operators.sugar("[i]") if drop else None
+        return self.operator(dropping, [self.relax(made, span)], {"axis": drop}, span) if dropping is not None else made
+
+    def said(self, value: Any) -> str:
+        """A few words for a value."""
+        if isinstance(value, relax.Var):
+            return f"`{value.name}`"
+        return "a value of Relax" if isinstance(value, relax.Expr) else describe(value)
+
+    # --- calls --------------------------------------------------------------------------------------------------------
+    def operator(self, name: str, args: list[Any], kwargs: dict[str, Any], span: Span | None) -> relax.Call:
+        """The call of an operator of the library."""
+        args = [self.emit(a) if isinstance(a, (*COMPOUND, CastValue)) else a for a in args]
+        return self.typed(self.unit.operators.make_call(name, args, kwargs, span))
+
+    def core(self, name: str, args: tuple[relax.Expr, ...], attrs: Attrs, infos: tuple[StructInfo, ...], span: Span | None) -> relax.Call:
+        """The call of a structural operator."""
+        call = relax.Call(relax.Op(name), args, attrs, infos, span=span)
+        if not self.check:
+            return call
+        check_kernel_call(self, call)
+        return call.replace(struct_info=CORE_OPS[name].infer(call))
+
+    def typed(self, call: relax.Call) -> relax.Call:
+        """A call with the struct info of its result."""
+        if not self.check:
+            return call
+        if isinstance(call.op, relax.ExternFunc):
+            infos = call.sinfo_args
+            known = call.op.struct_info
+            stated = known.ret if isinstance(known, FuncStructInfo) else OBJECT
+            info = stated if not infos else infos[0] if len(infos) == 1 else TupleStructInfo(infos)
+            return call.replace(struct_info=info)
+        return call.replace(struct_info=self.unit.operators.infer(call))
+
+    def call(self, function: Any, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> Any:
+        if isinstance(function, relax.Expr):
+            return self.invoke(function, args, kwargs, node)
+        return super().call(function, args, kwargs, node)
+
+    def invoke(self, function: relax.Expr, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> relax.Call:
+        """The call of a function of the module, or of a value that is a function."""
+        stated = kwargs.pop("sinfo_args", kwargs.pop("ty_args", None))
+        if kwargs:
+            raise error("RLX0114", f"{self.said(function)} takes no keyword arguments", node.span)
+        values = tuple(self.relax(a, node.span) for a in args)
+        infos: tuple[StructInfo, ...] = tuple(stated) if isinstance(stated, (tuple, list)) else () if stated is None else (stated,)
+        call = relax.Call(function, values, EMPTY, infos, span=node.span)
+        if not self.check:
+            return call
+        info = result_known(self.unit, function) if isinstance(function, relax.GlobalVar) else function.struct_info
+        if info is None or info is OBJECT:
+            return call.replace(struct_info=infos[0] if infos else OBJECT)
+        if not isinstance(info, FuncStructInfo):
+            raise error("RLX0111", f"{self.said(function)} is no function", node.func.span)
+        return call.replace(struct_info=self.result(info, function, call, node))
+
+    def result(self, info: FuncStructInfo, function: relax.Expr, call: relax.Call, node: tree.Call) -> StructInfo:
+        """The struct info of a call's result, after its arguments were checked against the parameters."""
+        if info.params is None:
+            return call.sinfo_args[0] if call.sinfo_args else info.ret
+        name = getattr(function, "name", "the function")
+        if len(info.params) != len(call.args):
+            wanted, given = len(info.params), len(call.args)
+            text = f"`{name}` takes {wanted} argument{'' if wanted == 1 else 's'}, {given} {'was' if given == 1 else 'were'} given"
+            raise DiagnosticError([Diagnostic("RLX0207", text, node.span, labels=self.defined_at(name))])
+        mapping: dict[prim.Var, PrimExpr] = {}
+        for param, arg in zip(info.params, call.args):
+            unify(param, arg.struct_info or OBJECT, mapping)
+        for k, (param, arg) in enumerate(zip(info.params, call.args)):
+            self.fits(name, k, param, arg, mapping, node)
+        return call_result(info, mapping)
+
+    def fits(self, name: str, at: int, param: StructInfo, arg: relax.Expr, mapping: dict[prim.Var, PrimExpr], node: tree.Call) -> None:
+        """An argument must be of its parameter's struct info; dimensions that are not known are checked at run time."""
+        from relaxlang.ir.visit import substitute
+
+        wanted, given = substitute(param, mapping), arg.struct_info or OBJECT
+        outcome = base_check(wanted, given)
+        if outcome >= BaseCheck.PROOF:
+            return
+        place = node.args[at].span if at < len(node.args) else node.span
+        help = "make it known with `R.match_cast`" if outcome is BaseCheck.CAST else ""
+        raise DiagnosticError([Diagnostic(
+            "RLX0208", f"argument {at + 1} of `{name}` must be `{wanted}`, and is `{given}`", place, label=f"`{given}`",
+            labels=self.defined_at(name), help=help)])  # fmt: skip
+
+    def defined_at(self, name: str) -> list[Label]:
+        """The place of a function's definition, as a second label."""
+        declared = self.unit.functions.get(name)
+        return [Label(declared.span, f"`{name}` is defined here")] if declared is not None and declared.span is not None else []
+
+    # --- what builtins call -------------------------------------------------------------------------------------------
+    def output(self, values: list[Any], node: tree.Call) -> None:
+        """`R.output(…)`: which variables of the dataflow block live on."""
+        if not self.frame.dataflow:
+            raise error("RLX0401", "`R.output` stands only in a dataflow block", node.span)
+        if self.outputs is not None:
+            raise error("RLX0401", "the dataflow block has an `R.output` already", node.span)
+        self.outputs = values
+
+    def declare(self, name: str, value: Fresh, span: Span | None) -> prim.Var:
+        """`n = T.int64()`: the signature's variable of that name, or a new one."""
+        found = self.signature_vars.pop(name, None)
+        if found is not None and found.dtype is value.of:
+            return found
+        return value.make(name, span)
+
+
+class Method(Value):
+    """`x.astype`: an operator with its first argument."""
+
+    kind = "method"
+
+    def __init__(self, name: str, value: relax.Expr) -> None:
+        self.name = name
+        self.value = value
+
+    def call(self, ev: Evaluator, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> Any:
+        return cast(RelaxElaborator, ev).operator(self.name, [self.value, *args], kwargs, node.span)
+
+
+def check_kernel_call(ev: RelaxElaborator, call: relax.Call) -> None:
+    """`R.call_tir` must pass a kernel what it takes: so many buffers, of that type and rank."""
+    assert isinstance(call.op, relax.Op)
+    if not call.op.name.startswith("call_tir") or not isinstance(call.args[0], relax.GlobalVar):
+        return
+    name, args = call.args[0].name, call.args[1]
+    info = result_known(ev.unit, call.args[0])
+    if not isinstance(info, FuncStructInfo) or info.params is None or not isinstance(args, relax.Tuple):
+        return
+    outs = call.sinfo_args[0]
+    given = [f.struct_info or OBJECT for f in args.fields]
+    if call.op.name != "call_tir_inplace":
+        given += outs.fields if isinstance(outs, TupleStructInfo) else [outs]
+    extra = len(call.args[2].values) if len(call.args) > 2 and isinstance(call.args[2], relax.ShapeExpr) else 0
+    if call.op.name == "call_tir_inplace":
+        places = [k for k in call.attrs.get("inplace_indices", ()) if k == -1]
+        given += (outs.fields if isinstance(outs, TupleStructInfo) else [outs])[: len(places)]
+    if len(given) + extra != len(info.params):
+        raise DiagnosticError([Diagnostic(
+            "RLX0207", f"the kernel `{name}` takes {len(info.params)} arguments, {len(given) + extra} were given, results included",
+            call.span, labels=ev.defined_at(name))])  # fmt: skip
+    for k, (param, arg) in enumerate(zip(info.params, given)):
+        if isinstance(param, TensorStructInfo) and isinstance(arg, TensorStructInfo):
+            loose = TensorStructInfo(None, param.dtype, param.ndim)
+            static = tuple(d for d in param.dims or () if isinstance(d, prim.IntImm))
+            known = TensorStructInfo(param.shape, param.dtype, param.ndim) if len(static) == param.ndim else loose
+            if base_check(known, arg) is BaseCheck.NEVER:
+                text = f"argument {k + 1} of the kernel `{name}` must be `{known}`, and is `{arg}`"
+                raise DiagnosticError([Diagnostic("RLX0209", text, call.span, labels=ev.defined_at(name))])

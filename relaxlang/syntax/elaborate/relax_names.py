@@ -1,0 +1,266 @@
+"""`R.…` apart from operators and annotations: constants, shapes, casts, dataflow, memory, devices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from relaxlang.base.dtype import DType, dtype
+from relaxlang.base.source import Span
+from relaxlang.ir import prim, relax
+from relaxlang.ir.attrs import EMPTY, Attrs
+from relaxlang.ir.module import VDevice
+from relaxlang.ir.prim import PrimExpr
+from relaxlang.ir.struct_info import FuncStructInfo, ShapeStructInfo, StructInfo, TensorStructInfo, shape_info, tensor_info
+from relaxlang.syntax import tree
+from relaxlang.syntax.comptime import Value, as_dtype, describe, error
+from relaxlang.syntax.core_ops import CORE_OPS
+from relaxlang.syntax.elaborate.annotations import device_of, dimension, struct_info
+from relaxlang.syntax.elaborate.native import Names
+
+if TYPE_CHECKING:
+    from relaxlang.syntax.elaborate.relax_body import RelaxElaborator
+
+names = Names("R")
+
+
+class DataflowHead(Value):
+    """`R.dataflow()`, after `with`."""
+
+    kind = "dataflow block"
+
+
+class CastValue(Value):
+    """`R.match_cast(value, info)`, until it is bound."""
+
+    kind = "match_cast"
+
+    def __init__(self, value: relax.Expr, info: StructInfo, span: Span | None) -> None:
+        self.value = value
+        self.info = info
+        self.span = span
+
+
+# --- constants --------------------------------------------------------------------------------------------------------
+@names("const")
+def _const(ev: RelaxElaborator, node: tree.Call, value: Any, dtype: Any = None) -> relax.Expr:
+    import numpy as np
+
+    if isinstance(value, relax.Constant):
+        return value
+    if isinstance(value, np.ndarray):
+        data = value if dtype is None else value.astype(as_dtype(dtype, node.span).numpy)
+    else:
+        of = as_dtype(dtype, node.span) if dtype is not None else _natural(value)
+        plain = _plain(value, of, node.span)
+        try:
+            with np.errstate(over="ignore"):  # 1e39 as float32 is inf
+                data = np.array(plain, dtype=of.numpy)
+        except (ValueError, TypeError):
+            raise error("RLX0128", "the rows of a constant have different lengths", node.span) from None
+        except OverflowError:
+            raise error("RLX0129", f"a number is out of range for `{of}`", node.span) from None
+    data.flags.writeable = False
+    return relax.Constant(data, span=node.span)
+
+
+def _natural(value: Any) -> DType:
+    """The type of constants without one: float32 when any number is a float, int32 for integers, bool."""
+    found, stack = "bool", [value]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, (list, tuple)):
+            stack.extend(item)
+        elif isinstance(item, (prim.IntImm, prim.FloatImm)):
+            return item.dtype
+        elif isinstance(item, (float, str)):
+            return dtype("float32")
+        elif isinstance(item, int) and not isinstance(item, bool):
+            found = "int32"
+    return dtype(found if value != [] else "float32")
+
+
+def _plain(value: Any, of: DType, span: Span | None) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [_plain(v, of, span) for v in value]
+    if isinstance(value, (prim.IntImm, prim.FloatImm)):
+        return value.value
+    if isinstance(value, str) and of.is_float:
+        from relaxlang.syntax.scalars import parse_float
+
+        try:
+            return parse_float(value)
+        except ValueError:
+            raise error("RLX0128", f"{value!r} is not a number", span) from None
+    if isinstance(value, (bool, int, float)):
+        if of.is_integer and isinstance(value, float) and not value.is_integer():
+            raise error("RLX0128", f"`{value}` is no `{of}`", span)
+        return int(value) if of.is_integer else value
+    raise error("RLX0128", f"a constant is made of numbers, not {describe(value)}", span)
+
+
+@names("shape")
+def _shape(ev: RelaxElaborator, node: tree.Call, values: Any) -> relax.Expr:
+    if isinstance(values, relax.ShapeExpr):
+        return values
+    if isinstance(values, relax.Expr):
+        raise error("RLX0204", "`R.shape` takes a list of dimensions", node.span)
+    dims = tuple(dimension(ev, v, node.span) for v in ev.iterate(values, node.span))
+    return relax.ShapeExpr(dims, span=node.span)
+
+
+@names("prim_value")
+def _prim_value(ev: RelaxElaborator, node: tree.Call, value: Any) -> relax.Expr:
+    if isinstance(value, relax.PrimValue):
+        return value
+    if not isinstance(value, (bool, int, float, PrimExpr)):
+        raise error("RLX0116", f"`R.prim_value` takes a scalar, not {describe(value)}", node.span)
+    return prim_value(value, node.span)
+
+
+def prim_value(value: Any, span: Span | None) -> relax.Expr:
+    """A scalar as a value of Relax; plain integers are int64, plain floats float32."""
+    if isinstance(value, bool):
+        value = prim.const(value, prim.BOOL)
+    elif isinstance(value, int):
+        if not -(1 << 63) <= value < 1 << 63:
+            raise error("RLX0129", f"`{value}` is out of range for `int64`", span)
+        value = prim.const(value, prim.INT64)
+    elif isinstance(value, float):
+        value = prim.const(value, prim.FLOAT32)
+    return relax.PrimValue(value, span=span)
+
+
+@names("str")
+def _str(ev: RelaxElaborator, node: tree.Call, value: Any) -> relax.Expr:
+    if not isinstance(value, str):
+        raise error("RLX0116", f"`R.str` takes a string, not {describe(value)}", node.span)
+    return relax.StringImm(value, span=node.span)
+
+
+@names("dtype")
+def _dtype(ev: RelaxElaborator, node: tree.Call, value: Any) -> relax.Expr:
+    return relax.DataTypeImm(as_dtype(value, node.span), span=node.span)
+
+
+@names("tuple")
+def _tuple(ev: RelaxElaborator, node: tree.Call, *fields: Any) -> relax.Expr:
+    return relax.Tuple(tuple(ev.relax(f, node.span) for f in fields), span=node.span)
+
+
+@names("ExternFunc")
+def _extern(ev: Any, node: tree.Call, name: Any, info: Any = None) -> relax.Expr:
+    if not isinstance(name, str):
+        raise error("RLX0116", f"`R.ExternFunc` takes a name, not {describe(name)}", node.span)
+    if info is None:
+        return relax.ExternFunc(name, span=node.span)
+    return relax.ExternFunc(name, struct_info(info, node.span), span=node.span)
+
+
+@names("TupleGetItem")
+def _item(ev: RelaxElaborator, node: tree.Call, value: Any, index: Any) -> relax.Expr:
+    return relax.TupleGetItem(ev.relax(value, node.span), int(index), span=node.span)
+
+
+# --- casts, dataflow, function ----------------------------------------------------------------------------------------
+@names("match_cast")
+def _match_cast(ev: RelaxElaborator, node: tree.Call, value: Any, struct_info_: Any = None, **words: Any) -> CastValue:
+    given = words.get("struct_info", words.get("ty", struct_info_))
+    return CastValue(ev.relax(value, node.span), struct_info(given, node.span), node.span)
+
+
+@names("match_shape")
+def _match_shape(ev: RelaxElaborator, node: tree.Call, value: Any, shape: Any) -> CastValue:
+    """The cast of 2022: a tensor to a shape, or a shape to a pattern, which stood first in 2021."""
+    if isinstance(value, (tuple, list, relax.ShapeExpr)):
+        value, shape = shape, value
+    dims = shape.values if isinstance(shape, relax.ShapeExpr) else tuple(dimension(ev, d, node.span) for d in ev.iterate(shape, node.span))
+    subject = ev.relax(value, node.span)
+    known = subject.struct_info
+    if isinstance(known, ShapeStructInfo):
+        return CastValue(subject, shape_info(dims), node.span)
+    of = known.dtype if isinstance(known, TensorStructInfo) else None
+    return CastValue(subject, tensor_info(dims, of), node.span)
+
+
+@names("dataflow")
+def _dataflow(ev: RelaxElaborator, node: tree.Call) -> DataflowHead:
+    return DataflowHead()
+
+
+@names("output", "outputs")
+def _output(ev: RelaxElaborator, node: tree.Call, *values: Any) -> None:
+    flat: list[Any] = []
+    for value in values:
+        flat.extend(value) if isinstance(value, (tuple, list)) else flat.append(value)
+    ev.output(flat, node)
+
+
+@names("func_attr", "func_attrs")
+def _func_attr(ev: RelaxElaborator, node: tree.Call, attrs: Any) -> None:
+    if not isinstance(attrs, dict):
+        raise error("RLX0116", "`R.func_attr` takes a dict", node.span)
+    ev.attrs.update(attrs)
+
+
+# --- memory, shapes, devices ------------------------------------------------------------------------------------------
+def _structural(name: str, *attributes: str) -> None:
+    """A structural operator whose positional arguments are values; `attributes` may follow by keyword."""
+
+    def make(ev: RelaxElaborator, node: tree.Call, *args: Any, **words: Any) -> relax.Expr:
+        for word in words:
+            if word not in attributes:
+                raise error("RLX0114", f"`R.{name}` has no parameter `{word}`", node.span)
+        row, values = CORE_OPS[name], tuple(ev.relax(a, node.span, shape=True) for a in args)
+        if len(values) < row.least or (0 <= row.most < len(values)):
+            raise error("RLX0113", f"`R.{name}` takes {_count(row.least, row.most)}, {len(values)} were given", node.span)
+        return ev.core(name, values, Attrs(words) if words else EMPTY, (), node.span)
+
+    names(name)(make)
+
+
+def _count(least: int, most: int) -> str:
+    return f"{least} arguments" if least == most else f"{least} to {most} arguments"
+
+
+for _name in (
+    "null_value", "shape_of", "tensor_to_shape", "builtin.alloc_tensor", "builtin.stop_lift_params", "memory.alloc_storage",
+    "memory.alloc_tensor", "memory.view", "memory.kill_storage", "memory.kill_tensor", "vm.alloc_storage", "vm.alloc_tensor",
+    "vm.call_tir_dyn", "vm.kill_object",
+):  # fmt: skip
+    _structural(_name)
+
+
+@names("to_vdevice")
+def _to_vdevice(ev: RelaxElaborator, node: tree.Call, data: Any, dst_vdevice: Any) -> relax.Expr:
+    device = device_of(ev, dst_vdevice, node.span)
+    return ev.core("to_vdevice", (ev.relax(data, node.span),), Attrs({"dst_vdevice": device}), (), node.span)
+
+
+@names("hint_on_device")
+def _hint(ev: RelaxElaborator, node: tree.Call, data: Any, dst_vdevice: Any, memory_scope: Any = "global") -> relax.Expr:
+    attrs = Attrs({"device_type": dst_vdevice[0], "index": dst_vdevice[1], "memory_scope": memory_scope})
+    return ev.core("hint_on_device", (ev.relax(data, node.span),), attrs, (), node.span)
+
+
+def _device(kind: str) -> None:
+    def make(ev: RelaxElaborator, node: tree.Call, index: Any = 0) -> tuple[str, int]:
+        return kind, int(index)
+
+    names(kind)(make)
+
+
+for _kind in "cpu cuda gpu rocm vulkan opencl metal webgpu vpi ext_dev hexagon".split():
+    _device(_kind)
+
+
+@names("device")
+def _any_device(ev: RelaxElaborator, node: tree.Call, dev_type: Any, dev_id: Any = 0) -> tuple[str, int]:
+    return str(dev_type), int(dev_id)
+
+
+def vdevice(target: Any, vdevice_id: Any = 0, memory_scope: Any = "global") -> VDevice:
+    """A virtual device from the arguments of `I.vdevice`."""
+    return VDevice(target, int(vdevice_id), str(memory_scope))
+
+
+FunctionInfo = FuncStructInfo
