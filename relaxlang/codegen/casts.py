@@ -1,7 +1,7 @@
 """Conversions between element types.
 
 Defined for every input. A float that an integer type cannot hold gives what numpy gives on x86: the lowest number of
-int32 (for types up to int32) or int64 (uint32 and wider), of which the target keeps the low bits; NaN likewise.
+int32 (for types up to 32 bits) or int64, of which the target keeps the low bits; NaN likewise.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _float_to_int(value: Num, to: DType) -> Num:
         made = _indefinite(value, 32)
         return made if to.bits == 32 else made.convert("trunc", target)
     if to.bits == 32:
-        return _indefinite(value, 64).convert("trunc", "i32")
+        return (value >= 2.0**31).where(_indefinite(value, 64).convert("trunc", "i32"), _indefinite(value, 32))
     if to.is_int:
         return _indefinite(value, 64)
     high = 2.0**63

@@ -11,6 +11,7 @@ from relaxlang.base.diagnostics import fail
 from relaxlang.base.recursion import deep_recursion
 from relaxlang.codegen import cache, compile, jit
 from relaxlang.codegen.function import PREFIX, emit_kernel
+from relaxlang.codegen.pool import LAUNCH, pool
 from relaxlang.codegen.signature import signature_of
 from relaxlang.codegen.target import Target, as_target
 from relaxlang.ir.tir import PrimFunc
@@ -85,11 +86,9 @@ def load_kernels(kernels: Mapping[str, CompiledKernel]) -> dict[str, Kernel]:
 
     RLX5014 when a function that they call (`T.call_extern`) is not there.
     """
-    from relaxlang.codegen.pool import provided
-
     if not kernels:
         return {}
-    symbols = provided()
+    symbols = _provided() if any(LAUNCH in k.externals for k in kernels.values()) else {}
     for kernel in kernels.values():
         missing = jit.missing_symbol([e for e in kernel.externals if e not in symbols])
         if missing is not None:
@@ -100,8 +99,6 @@ def load_kernels(kernels: Mapping[str, CompiledKernel]) -> dict[str, Kernel]:
 
 def link_executable(executable: Executable) -> dict[str, Kernel]:
     """The kernels of an executable, from its object code. RLX5018 when that is for another machine."""
-    from relaxlang.codegen.pool import provided
-
     host = Target()
     for content in executable.objects:
         if content.triple.split("-")[0] != host.mtriple.split("-")[0]:
@@ -113,8 +110,13 @@ def link_executable(executable: Executable) -> dict[str, Kernel]:
                  help="build it again here, or with `-mcpu=x86-64`")  # fmt: skip
     signatures = list(executable.kernel_signatures())
     symbols = [PREFIX + s.name for s in signatures]
-    loaded = jit.load([o.code for o in executable.objects], symbols, provided())
+    loaded = jit.load([o.code for o in executable.objects], symbols, _provided())
     return {s.name: Kernel(s, loaded.addresses[PREFIX + s.name], loaded) for s in signatures}
+
+
+def _provided() -> dict[str, int]:
+    """The functions of relaxlang itself that kernels call."""
+    return {LAUNCH: pool().launch}
 
 
 def _enabled(features: str) -> set[str]:

@@ -20,8 +20,8 @@ _LOG = (0.3333331037301476, -0.24999986546758599, 0.20002231545709218, -0.166692
         -0.12384154470167956, 0.11873586313287907, -0.11791310119349716, 0.06915804609425316)  # fmt: skip
 # (tanh(x) - x) / x**3 in x**2, for x <= 0.66
 _TANH = (-0.33333252502628613, 0.1333062287469476, -0.053670534295421, 0.020412914643621077, -0.005453494239545463)
-# erf(x) / x in x**2, for x <= 1
-_ERF = (1.1283791670631582, -0.3761263848380982, 0.11283782747209432, -0.026865445821799484, 0.005221074878994723,
+# erf(x) / x - 1 in x**2, for x <= 1
+_ERF = (0.1283791670631582, -0.3761263848380982, 0.11283782747209432, -0.026865445821799484, 0.005221074878994723,
         -0.0008484711459759737, 0.00011270544552557349, -9.680136537410524e-06)  # fmt: skip
 # -log(1 - erf(x)) / x for 0.95 <= x <= 4.1
 _ERFC = (1.128567892863217, 0.6355514870456328, 0.1054041690894052, -0.02282154681686137, 0.0030202576081321195,
@@ -80,7 +80,11 @@ def tanh(x: Num) -> Num:
 def sigmoid(x: Num) -> Num:
     """1 / (1 + e**-x)."""
     e = exp(-x.abs())
-    made: Num = (x < 0.0).where(e, 1.0) / (e + 1.0)
+    total = e + 1.0
+    quotient: Num = (x < 0.0).where(e, 1.0) / total
+    # What the sum lost by rounding, relative to it: a line stands for 1 / total on [1, 2].
+    lost = (e - (total - 1.0)) * (1.5 - total * 0.5)
+    made = quotient - quotient * lost
     return x.is_nan().where(x, made)
 
 
@@ -88,7 +92,7 @@ def erf(x: Num) -> Num:
     """The error function."""
     size = x.abs()
     square = x * x
-    near = square.polynomial(_ERF) * x
+    near = square.polynomial(_ERF) * x + x
     size = (size > 4.1).where(4.1, size)
     far = 1.0 - exp(-(size.polynomial(_ERFC) * size))
     return (x.abs() < 0.95).where(near, x.is_nan().where(x, far.copysign(x)))

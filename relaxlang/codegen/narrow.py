@@ -84,11 +84,12 @@ def store_bits(value: Num, of: DType) -> Num:
 
 
 def rounded(value: Num, of: DType) -> Num:
-    """A float32 or float64 rounded once to a small float, as float32; as it is for wider types."""
+    """A float32 or float64 rounded to a small float, as float32; as it is for wider types. One rounding, but for
+    float64 to bfloat16, which goes by float32 as in numpy."""
     if not is_narrow(of):
         return value
     if value.scalar == "double":
-        value = to_odd(value)
+        value = value.convert("fptrunc", "float") if of.kind == "bfloat" else to_odd(value)
     return load_bits(store_bits(value, of), of)
 
 
@@ -151,7 +152,8 @@ def _encode(value: Num, name: str, width: int) -> Num:
     code = code.compare("ugt", form.largest).where(top, code)
     if form.top != "fnuz":
         code = code | (bits >> (32 - form.width)) & form.sign
-        nan = form.nan if form.top == "finite" else (bits >> (32 - form.width)) & form.sign | form.nan
+        sign = (bits >> (32 - form.width)) & form.sign
+        nan = sign ^ form.nan if form.top == "finite" else sign | form.nan
     else:
         nan = form.nan
         negative = (bits < 0) & code.differs(0)
@@ -162,6 +164,6 @@ def _encode(value: Num, name: str, width: int) -> Num:
 def _encode_e8m0(bits: Num, value: Num) -> Num:
     # To the nearest power of two, the middle up; what is not positive or not finite has no code but NaN.
     normal = (bits >> 23) + (bits & 0x7FFFFF).compare("uge", 0x400000).convert("zext", "i32")
-    code = bits.compare("ult", 1 << 23).where(bits.compare("uge", 0x600000).convert("zext", "i32"), normal)
-    bad = value.is_nan() | ((bits < 0) & bits.differs(-(1 << 31))) | code.compare("uge", 255)
+    code = bits.compare("ult", 1 << 23).where(bits.compare("ugt", 0x400000).convert("zext", "i32"), normal)
+    bad = value.is_nan() | (bits <= 0) | code.compare("uge", 255)
     return bad.where(255, code & 255)

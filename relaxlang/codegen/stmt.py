@@ -12,7 +12,7 @@ from relaxlang.codegen.expr import ExprEmitter
 from relaxlang.codegen.lltypes import value_type
 from relaxlang.codegen.text import FunctionText
 from relaxlang.ir import prim, tir
-from relaxlang.ir.prim import PrimExpr, Var
+from relaxlang.ir.prim import Var
 from relaxlang.ir.tir import Stmt
 from relaxlang.ir.visit import walk
 
@@ -64,7 +64,10 @@ class StmtEmitter(ExprEmitter):
         self.leave(str(self.context.status(message)))
         self.at.start(passed)
 
-    def counted(self, var: Var, first: str, end: str, body: Callable[[str], None], *, runs: bool, tail: str = "") -> None:
+    def counted(
+        self, var: Var, first: str, end: str, body: Callable[[str], None], *, runs: bool, tail: str = "",
+        breakable: bool = True,
+    ) -> None:
         """A loop of `var` from `first` while less than `end`; `runs` when at least one iteration is certain."""
         at, kind = self.at, value_type(var.dtype)
         head, latch, done, before = at.label("loop"), at.label("next"), at.label("done"), at.label("enter")
@@ -78,7 +81,7 @@ class StmtEmitter(ExprEmitter):
         step = f"%{head}.next"
         now = at.value(f"phi {kind} [ {first}, %{before} ], [ {step}, %{latch} ]")
         self.env[var] = now
-        self.loops.append(Loop(var, latch, done, len(self.heap)))
+        self.loops.append(Loop(var, latch, done if breakable else "", len(self.heap)))
         body(now)
         self.loops.pop()
         at.start(latch)
@@ -130,27 +133,23 @@ def _for(em: StmtEmitter, s: tir.For) -> None:
 
 
 def _serial(em: StmtEmitter, s: tir.For) -> None:
-    var, kind = s.loop_var, value_type(s.loop_var.dtype)
     fixed = s.extent.value if isinstance(s.extent, prim.IntImm) else None
     if fixed is not None and fixed <= 0:
         return
-    stepped = not (isinstance(s.step, prim.IntImm) and s.step.value == 1)
-    first, extent = em.num(s.min), em.num(s.extent)
-    end = extent if first.ref == "0" or stepped else first + extent
-    tail = em.context.loop_metadata(s)
-    if not stepped:
-        em.counted(var, first.ref, end.ref, lambda _: em.stmt(s.body), runs=fixed is not None, tail=tail)
+    first, extent, var = em.num(s.min), em.num(s.extent), s.loop_var
+    runs, tail, breakable = fixed is not None, em.context.loop_metadata(s), s.kind != "parallel"
+    if isinstance(s.step, prim.IntImm) and s.step.value == 1:
+        end = extent if first.ref == "0" else first + extent
+        em.counted(var, first.ref, end.ref, lambda _: em.stmt(s.body), runs=runs, tail=tail, breakable=breakable)
         return
     step, turn = em.num(s.step), Var("turn", var.dtype)
 
     def body(now: str) -> None:
         em.env[var] = (first + em.value(now, var.dtype) * step).ref
+        em.loops[-1].var = var
         em.stmt(s.body)
 
-    em.loops.append(Loop(var, "", "", len(em.heap)))
-    em.counted(turn, "0", end.ref, body, runs=fixed is not None, tail=tail)
-    em.loops.pop()
-    del kind
+    em.counted(turn, "0", extent.ref, body, runs=runs, tail=tail, breakable=breakable)
 
 
 def _while(em: StmtEmitter, s: tir.While) -> None:
@@ -243,8 +242,3 @@ _TABLE: dict[type, Callable[[Any, Any], None]] = {
     tir.IfThenElse: _if, tir.SeqStmt: _seq, tir.Evaluate: _evaluate, tir.LetStmt: _let, tir.AttrStmt: _attr,
     tir.AssertStmt: _assert, tir.DeclBuffer: _decl, tir.Allocate: _allocate, tir.AllocConst: _allocate,
 }  # fmt: skip
-
-
-def truth(e: PrimExpr) -> bool:
-    """Whether an expression is the constant true."""
-    return isinstance(e, prim.IntImm) and e.value != 0

@@ -1,0 +1,135 @@
+"""Parallel loops: the body becomes a function of a range of iterations, which the pool runs in chunks."""
+
+from __future__ import annotations
+
+from relaxlang.codegen.lltypes import value_type
+from relaxlang.codegen.pool import LAUNCH
+from relaxlang.codegen.stmt import StmtEmitter
+from relaxlang.codegen.text import FunctionText, symbol
+from relaxlang.ir import prim, tir
+from relaxlang.ir.prim import INT64, IntImm, PrimExpr, Var
+from relaxlang.ir.tir import Stmt
+from relaxlang.ir.visit import children, free_vars, walk
+
+CHUNK = 40_000
+"""The least work of a chunk, in units of `work`: about 10 µs, of which a launch costs up to one."""
+_UNKNOWN = 16
+_CALL = 8
+
+
+def emit_parallel(em: StmtEmitter, s: tir.For) -> None:
+    """A loop whose iterations threads share."""
+    captured = [v for v in _used(s.body) if v is not s.loop_var and em.env.get(v, "").startswith("%")]
+    name = em.module.fresh("rlx.parallel")
+    body = _body_function(em, s, name, captured)
+    _thunk(em, name, body, captured)
+    kinds = [value_type(v.dtype) for v in captured]
+    frame = f"{{ {', '.join(['i32', *kinds])} }}"
+    context = em.at.alloca(f"alloca {frame}, align 16")
+    em.at.effect(f"store i32 0, ptr {context}")
+    for i, (var, kind) in enumerate(zip(captured, kinds)):
+        place = em.at.value(f"getelementptr inbounds {frame}, ptr {context}, i32 0, i32 {i + 1}")
+        em.at.effect(f"store {kind} {em.env[var]}, ptr {place}")
+    extent = em.num(prim.cast(s.extent, INT64))
+    each = em.num(work(s.body, set(em.env)))
+    grain = em.value(em.at.value(f"udiv i64 {CHUNK}, {(each.call('llvm.smax', 1)).ref}"), INT64).call("llvm.smax", 1)
+    launch = em.module.external(LAUNCH, "void", ["ptr", "ptr", "i64", "i64"])
+    em.at.call("void", launch, ("ptr", symbol(name)), ("ptr", context), ("i64", extent.ref), ("i64", grain.ref))
+    status = em.at.value(f"load i32, ptr {context}")
+    failed, passed = em.at.label("failed"), em.at.label("passed")
+    em.at.branch_if(em.at.value(f"icmp eq i32 {status}, 0"), passed, failed, em.context.likely)
+    em.at.start(failed)
+    em.leave(status)
+    em.at.start(passed)
+
+
+def _used(body: Stmt) -> list[Var]:
+    """The variables that occur in a statement, data pointers of buffers included, each once."""
+    found: dict[Var, None] = {}
+    for node in walk(body):
+        if isinstance(node, Var):
+            found[node] = None
+        elif isinstance(node, (prim.BufferLoad, tir.BufferStore)):
+            found[node.buffer.data] = None
+    return list(found)
+
+
+def _body_function(em: StmtEmitter, s: tir.For, name: str, captured: list[Var]) -> str:
+    """The function `i32 body(i64 begin, i64 end, captured…)`; returns its name."""
+    context, full = em.context, em.module.fresh(f"{name}.body")
+    at = FunctionText(em.module)
+    inner = StmtEmitter(context, at, {v: r for v, r in em.env.items() if not r.startswith("%")})
+    inner.parallel = True
+    # Pointers that were computed from others may overlap with them.
+    alias = "" if context.derived & set(captured) else " noalias"
+    head = ["i64 %begin", "i64 %end"]
+    for i, var in enumerate(captured):
+        inner.env[var] = f"%c{i}"
+        head.append(f"{value_type(var.dtype)}{alias if var.dtype.is_handle else ''} %c{i}")
+    stack, context.stack = context.stack, 0
+    turn = Var("turn", INT64)
+
+    def one(now: str) -> None:
+        of = s.loop_var.dtype
+        counter = prim.cast(turn, of) * s.step if not _one(s.step) else prim.cast(turn, of)
+        inner.env[s.loop_var] = inner.expr(s.min + counter)
+        inner.stmt(s.body)
+
+    inner.begin(s)
+    inner.counted(turn, "%begin", "%end", one, runs=True, breakable=False)
+    inner.leave("0")
+    context.stack = stack
+    em.module.add(at.text(f"define internal i32 {symbol(full)}({', '.join(head)}) nounwind{context.width_attribute}"))
+    return full
+
+
+def _one(e: PrimExpr) -> bool:
+    return isinstance(e, IntImm) and e.value == 1
+
+
+def _thunk(em: StmtEmitter, name: str, body: str, captured: list[Var]) -> None:
+    """The function that the pool calls: takes the captured values from the frame, and leaves a failure's status there."""
+    at = FunctionText(em.module)
+    kinds = [value_type(v.dtype) for v in captured]
+    frame = f"{{ {', '.join(['i32', *kinds])} }}"
+    args = [("i64", "%begin"), ("i64", "%end")]
+    for i, kind in enumerate(kinds):
+        place = at.value(f"getelementptr inbounds {frame}, ptr %frame, i32 0, i32 {i + 1}")
+        args.append((kind, at.value(f"load {kind}, ptr {place}")))
+    status = at.call("i32", symbol(body), *args)
+    at.branch_if(at.value(f"icmp eq i32 {status}, 0"), "fine", "failed")
+    at.start("failed")
+    at.value(f"atomicrmw umax ptr %frame, i32 {status} monotonic")
+    at.start("fine")
+    at.finish("ret void")
+    em.module.add(at.text(f"define internal void {symbol(name)}(ptr %frame, i64 %begin, i64 %end) nounwind"))
+
+
+def work(s: Stmt, known: set[Var]) -> PrimExpr:
+    """An estimate of a statement's work, in operations of about a quarter of a nanosecond. Loops count by their extents
+    where these depend on `known` variables alone."""
+    if isinstance(s, tir.For):
+        inside = work(s.body, known)
+        extent = prim.cast(s.extent, INT64)
+        if not set(free_vars(extent)) <= known or any(isinstance(n, prim.BufferLoad) for n in walk(extent)):
+            extent = IntImm(INT64, _UNKNOWN)
+        return extent * inside
+    if isinstance(s, tir.SeqStmt):
+        total: PrimExpr = IntImm(INT64, 0)
+        for one in s.seq:
+            total = total + work(one, known)
+        return total
+    own, nested = 0, []
+    for child in children(s):
+        if isinstance(child, Stmt):
+            nested.append(child)
+        elif isinstance(child, PrimExpr):
+            own += _operations(child)
+    total = IntImm(INT64, own + 1)
+    for child in nested:
+        total = total + work(child, known)
+    return total
+
+
+def _operations(e: PrimExpr) -> int:
+    return sum(_CALL if isinstance(n, prim.Call) else 0 if isinstance(n, (Var, IntImm)) else 1 for n in walk(e))
