@@ -78,6 +78,8 @@ def read_definition(function: tree.FunctionDef, scope: Scope) -> OpDef:
                     raise error("RLX0130", "the name in `@R.op` must be a string", arg.span)
                 name = arg.value
             for keyword in decorator.keywords:
+                if keyword.name == "sugar":  # the symbol that stands for it, which the library's index reads
+                    continue
                 if keyword.name != "pure" or not isinstance(keyword.value, tree.Constant):
                     raise error("RLX0130", f"`@R.op` has no option `{keyword.name}`", keyword.span, help="write `pure=False` or nothing")
                 pure = bool(keyword.value.value)

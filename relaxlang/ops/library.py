@@ -18,6 +18,7 @@ from relaxlang.syntax.comptime import Scope
 from relaxlang.syntax.parser import parse_surface
 
 _OPERATOR = re.compile(r"^@R\.op(?:\(\s*\"([\w.]+)\"[^\n]*\)|\([^\n]*\))?[ \t]*\n(?:@[^\n]*\n)*def (\w+)", re.MULTILINE)
+_SUGAR = re.compile(r"^@R\.op\([^\n]*\bsugar=\"([^\n\"]+)\"[^\n]*\)[ \t]*\n(?:@[^\n]*\n)*def (\w+)", re.MULTILINE)
 
 
 class Library:
@@ -34,6 +35,7 @@ class Library:
         for path, text in self._texts.items():
             for match in _OPERATOR.finditer(text):
                 self._index[match[1] or match[2]] = path
+        self._sugar = {m[1]: m[2] for text in self._texts.values() for m in _SUGAR.finditer(text)}
         self._prefixes = {n[: k] for n in self._index for k, c in enumerate(n) if c == "."}
         self._loaded: dict[str, OpDef] = {}
         self._prelude: Scope | None = None
@@ -55,6 +57,10 @@ class Library:
                     self._load(self._index[name])
                 found = self._loaded[name]
         return found
+
+    def sugar(self, symbol: str) -> str | None:
+        """The operator whose definition says `@R.op(sugar="@")`."""
+        return self._sugar.get(symbol)
 
     def path(self, name: str) -> Path:
         """The file that defines an operator."""

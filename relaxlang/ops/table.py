@@ -40,6 +40,10 @@ class Operators:
         """Whether `name` is an operator or a prefix of one."""
         return name in self.own or self.library.has(name) or any(n.startswith(name + ".") for n in self.own)
 
+    def sugar(self, symbol: str) -> str | None:
+        """The operator that a symbol (`@`, `[:]`, `[i]`) stands for."""
+        return self.library.sugar(symbol)
+
     def find(self, name: str) -> OpDef | None:
         """The definition of an operator, or None."""
         return self.own.get(name) or self.library.get(name)

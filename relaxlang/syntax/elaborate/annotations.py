@@ -74,7 +74,7 @@ def struct_info(value: Any, span: Span | None) -> StructInfo:
         return TupleStructInfo(tuple(struct_info(v, span) for v in value))
     if isinstance(value, DType):
         return PrimStructInfo(value)
-    raise error("RLX0205", f"{describe(value)} is no annotation", span, help='write one such as `R.Tensor((n, 4), "float32")`')
+    raise error("RLX0222", f"{describe(value)} is no annotation", span, help='write one such as `R.Tensor((n, 4), "float32")`')
 
 
 def dimension(ev: Evaluator, value: Any, span: Span | None) -> PrimExpr:
@@ -86,13 +86,13 @@ def dimension(ev: Evaluator, value: Any, span: Span | None) -> PrimExpr:
         if isinstance(known, PrimStructInfo) and known.value is not None:
             value = known.value
     if isinstance(value, bool) or not isinstance(value, (int, PrimExpr)):
-        raise error("RLX0204", f"a dimension must be an integer, not {_said(value)}", span)
+        raise error("RLX0221", f"a dimension must be an integer, not {_said(value)}", span)
     if isinstance(value, int):
         if not -(1 << 63) <= value < 1 << 63:
             raise error("RLX0129", f"`{value}` is out of range for `int64`", span)
         return prim.IntImm(prim.INT64, value, span=span)
     if not value.dtype.is_integer or value.dtype.lanes != 1:
-        raise error("RLX0204", f"a dimension must be an integer, not `{value.dtype}`", span)
+        raise error("RLX0221", f"a dimension must be an integer, not `{value.dtype}`", span)
     return prim.cast(value, prim.INT64)
 
 
@@ -110,7 +110,7 @@ def shape_values(ev: Evaluator, values: Any, node: tree.Call, *, size: bool = Tr
             value = ev.quoted(value, place)  # type: ignore[attr-defined]
         dim = dimension(ev, value, place.span)
         if size and isinstance(dim, prim.IntImm) and dim.value < 0:
-            raise error("RLX0204", f"the dimension {dim.value} is negative", place.span)
+            raise error("RLX0221", f"the dimension {dim.value} is negative", place.span)
         made.append(dim)
     return tuple(made)
 
@@ -125,7 +125,7 @@ def _rank(value: Any, node: tree.Call) -> int:
     if isinstance(value, prim.IntImm):
         value = value.value
     if isinstance(value, bool) or not isinstance(value, int) or value < -1:
-        raise error("RLX0204", f"`ndim` is a number of dimensions, or -1 for unknown, not {describe(value)}", node.span)
+        raise error("RLX0221", f"`ndim` is a number of dimensions, or -1 for unknown, not {describe(value)}", node.span)
     return value
 
 
@@ -147,13 +147,13 @@ def _tensor(
     if isinstance(shape, relax.Expr):
         known = shape.struct_info
         if known is not None and not isinstance(known, ShapeStructInfo):
-            raise error("RLX0204", f"the shape must be a shape value, not {_said(shape)}", node.span)
+            raise error("RLX0221", f"the shape must be a shape value, not {_said(shape)}", node.span)
         return tensor_info(shape, of, known.ndim if isinstance(known, ShapeStructInfo) else rank, device)
     if not isinstance(shape, (tuple, list)):
-        raise error("RLX0204", f"a shape is a tuple of dimensions, not {describe(shape)}", node.span, help="write `(n,)` for one dimension")
+        raise error("RLX0221", f"a shape is a tuple of dimensions, not {describe(shape)}", node.span, help="write `(n,)` for one dimension")
     dims = shape_values(ev, shape, node)
     if rank not in (-1, len(dims)):
-        raise error("RLX0204", f"`ndim={rank}` contradicts the {len(dims)} dimensions of the shape", node.span)
+        raise error("RLX0221", f"`ndim={rank}` contradicts the {len(dims)} dimensions of the shape", node.span)
     return tensor_info(dims, of, -1, device)
 
 
@@ -168,12 +168,12 @@ def device_of(ev: RelaxElaborator, value: Any, span: Span | None) -> VDevice:
     if isinstance(value, VDevice):
         return value
     if not isinstance(value, str):
-        raise error("RLX0210", f"{describe(value)} is no virtual device", span)
+        raise error("RLX0223", f"{describe(value)} is no virtual device", span)
     kind, _, rest = value.partition(":")
     at = rest.split(":")[0] or "0"
     known = [d for d in ev.unit.global_infos.get("vdevice", ()) if isinstance(d, VDevice) and target_kind(d.target) == kind]
     if not at.isdigit() or int(at) >= len(known):
-        raise error("RLX0210", f"the module has no virtual device `{value}`", span,
+        raise error("RLX0223", f"the module has no virtual device `{value}`", span,
                     help='declare it: `I.module_global_infos({"vdevice": [I.vdevice("llvm")]})`')  # fmt: skip
     return known[int(at)]
 
@@ -191,7 +191,7 @@ def _shape(ev: RelaxElaborator, node: tree.Call, values: Any = None, ndim: Any =
     if isinstance(values, relax.ShapeExpr):
         values = values.values
     if not isinstance(values, (tuple, list)):
-        raise error("RLX0204", f"a shape is a list of dimensions, not {describe(values)}", node.span)
+        raise error("RLX0221", f"a shape is a list of dimensions, not {describe(values)}", node.span)
     if any(v is WILDCARD for v in values):
         return shape_info(None, len(values))
     return shape_info(shape_values(ev, values, node))
@@ -222,7 +222,7 @@ def _prim(ev: RelaxElaborator, node: tree.Call, dtype: Any = None, value: Any = 
         value = ev.quoted(value, node)
     known = value if isinstance(value, PrimExpr) else dimension(ev, value, node.span)
     if dtype is not None and as_dtype(dtype, node.span) is not known.dtype:
-        raise error("RLX0204", f"`dtype` says `{dtype}`, the value is `{known.dtype}`", node.span)
+        raise error("RLX0221", f"`dtype` says `{dtype}`, the value is `{known.dtype}`", node.span)
     return PrimStructInfo(known.dtype, known)
 
 

@@ -57,9 +57,9 @@ class BufferSpec:
 def _dimension(value: Any, span: Span | None) -> PrimExpr:
     made = scalar(value, span)
     if not made.dtype.is_integer:
-        raise error("RLX0204", f"a dimension must be an integer, not {describe(value)}", span)
+        raise error("RLX0221", f"a dimension must be an integer, not {describe(value)}", span)
     if isinstance(made, prim.IntImm) and made.value < 0:
-        raise error("RLX0204", f"the dimension {made.value} is negative", span)
+        raise error("RLX0221", f"the dimension {made.value} is negative", span)
     return made
 
 

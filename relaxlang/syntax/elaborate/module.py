@@ -66,7 +66,7 @@ class ModuleElaborator:
         """The module of a file. Faults go to the diagnostics; what they spoil is left out."""
         classes = [s for s in module.body if isinstance(s, tree.ClassDef)]
         for extra in classes[1:]:
-            self.unit.report(error("RLX0133", "a file holds one module", extra.span, help="put the second class in a file of its own"))
+            self.unit.report(error("RLX0143", "a file holds one module", extra.span, help="put the second class in a file of its own"))
         if classes:
             self.unit.name = classes[0].name
         ref = ModuleRef(self.unit)
@@ -113,12 +113,12 @@ class ModuleElaborator:
             if not isinstance(stmt.value, tree.Constant):
                 self._effect(self.ev.expr(stmt.value, scope), stmt)
         else:
-            raise error("RLX0134", "this statement has no place in a module", stmt.span,
+            raise error("RLX0144", "this statement has no place in a module", stmt.span,
                         help="a module holds functions, attributes and compile-time constants")  # fmt: skip
 
     def _effect(self, value: Any, stmt: tree.ExprStmt) -> None:
         if value is not None:
-            raise error("RLX0134", "this expression has no effect", stmt.span)
+            raise error("RLX0144", "this expression has no effect", stmt.span)
 
     def _assign(self, stmt: tree.Assign, scope: Scope) -> None:
         if len(stmt.targets) == 1 and isinstance(stmt.targets[0], tree.Name):
@@ -135,11 +135,11 @@ class ModuleElaborator:
                 value = self.unit.externs[name] = GlobalVar(name, value.struct_info)
             scope.names[name] = value
             return
-        raise error("RLX0134", "only names are bound in a module", stmt.span)
+        raise error("RLX0144", "only names are bound in a module", stmt.span)
 
     def _declare(self, name: str, stmt: tree.Stmt, function: AnyFunc) -> None:
         if name in self.order:
-            raise error("RLX0135", f"`{name}` is defined twice in the module", stmt.span)
+            raise error("RLX0145", f"`{name}` is defined twice in the module", stmt.span)
         self.order.append(name)
         self.extern[name] = function
 
@@ -149,11 +149,11 @@ class ModuleElaborator:
         span = stmt.name_span if stmt.name_span is not None else stmt.span
         if not any(k in ("T.prim_func", "R.function") for k in kinds):
             what = f"`@{kinds[0]}` is not known" if kinds else f"`{stmt.name}` has no decorator"
-            raise error("RLX0136", what, stmt.span, help="a function is `@R.function` or `@T.prim_func`")
+            raise error("RLX0146", what, stmt.span, help="a function is `@R.function` or `@T.prim_func`")
         name = options.pop("name", stmt.name)
         if name in self.order:
             first = self.unit.functions.get(name)
-            raise error("RLX0135", f"`{name}` is defined twice in the module", span,  # type: ignore[arg-type]
+            raise error("RLX0145", f"`{name}` is defined twice in the module", span,  # type: ignore[arg-type]
                         notes=[f"the first definition is at {first.span}"] if first and first.span else [])  # fmt: skip
         self.order.append(name)
         declared = self.unit.functions[name] = Declared(name, span, stmt)  # type: ignore[arg-type]

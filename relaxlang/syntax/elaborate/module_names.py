@@ -28,7 +28,7 @@ def _module_attrs(ev: ModuleEvaluator, node: tree.Call, attrs: Any) -> None:
 @names("module_set_attr")
 def _module_set_attr(ev: ModuleEvaluator, node: tree.Call, key: Any, value: Any, allow_overwrite: Any = False) -> None:
     if key in ev.unit.attrs and not allow_overwrite:
-        raise error("RLX0135", f"the module has an attribute `{key}` already", node.span, help="pass `allow_overwrite=True`")
+        raise error("RLX0145", f"the module has an attribute `{key}` already", node.span, help="pass `allow_overwrite=True`")
     ev.unit.attrs[str(key)] = value
 
 
@@ -81,7 +81,7 @@ def _array(ev: ModuleEvaluator, node: tree.Call, data: Any, dtype: Any, shape: A
 
 @names("param")
 def _param(ev: ModuleEvaluator, node: tree.Call, kind: Any = None, default: Any = None) -> Any:
-    raise error("RLX0137", "`I.param` stands alone on the right of `name =`, at module level", node.span)
+    raise error("RLX0147", "`I.param` stands alone on the right of `name =`, at module level", node.span)
 
 
 def suggestion(name: str, known: Any) -> str:

@@ -119,7 +119,7 @@ class RelaxElaborator(Evaluator):
             return relax.StringImm(value, span=span)
         if isinstance(value, DType):
             return relax.DataTypeImm(value, span=span)
-        raise error("RLX0212", f"{describe(value)} is no value of Relax", span)
+        raise error("RLX0225", f"{describe(value)} is no value of Relax", span)
 
     def construct(self, of: DType, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> Any:
         made = fresh(of, args, kwargs, node)

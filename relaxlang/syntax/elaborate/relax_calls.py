@@ -85,7 +85,7 @@ def kernel(ev: RelaxElaborator, value: Any, span: Span | None) -> relax.Expr:
         return ev.unit.reference(value, span)
     if isinstance(value, (relax.GlobalVar, relax.Var)):
         return value
-    raise error("RLX0211", f"a TensorIR function of the module is expected, not {describe(value)}", span,
+    raise error("RLX0224", f"a TensorIR function of the module is expected, not {describe(value)}", span,
                 help="write `cls.name`, or `R.call_packed` for a packed function")  # fmt: skip
 
 
@@ -98,7 +98,7 @@ def packed(value: Any, span: Span | None) -> relax.Expr:
         return relax.ExternFunc(value.value, span=span)
     if isinstance(value, (relax.ExternFunc, relax.GlobalVar, relax.Var)):
         return value
-    raise error("RLX0211", f"the name of a packed function is expected, not {describe(value)}", span)
+    raise error("RLX0224", f"the name of a packed function is expected, not {describe(value)}", span)
 
 
 def tuple_arg(ev: RelaxElaborator, value: Any, span: Span | None) -> relax.Expr:

@@ -71,7 +71,7 @@ class FunctionElaborator:
         for param in node.params:
             try:
                 if param.name in values:
-                    raise error("RLX0132", f"the parameter `{param.name}` occurs twice", param.span)
+                    raise error("RLX0142", f"the parameter `{param.name}` occurs twice", param.span)
                 params.append(self._parameter(param))
                 values[param.name] = params[-1]
             except DiagnosticError as fault:
@@ -89,12 +89,12 @@ class FunctionElaborator:
 
     def _parameter(self, param: tree.Parameter) -> relax.Var:
         if param.default is not None:
-            raise error("RLX0131", "a parameter of a Relax function has no default", param.default.span,
+            raise error("RLX0141", "a parameter of a Relax function has no default", param.default.span,
                         help="every argument is passed at run time; bind a constant in the body instead")  # fmt: skip
         if param.kind:
-            raise error("RLX0131", "a Relax function takes a fixed number of parameters", param.span)
+            raise error("RLX0141", "a Relax function takes a fixed number of parameters", param.span)
         if param.annotation is None:
-            raise error("RLX0131", f"the parameter `{param.name}` needs struct info", param.span,
+            raise error("RLX0141", f"the parameter `{param.name}` needs struct info", param.span,
                         help='write `x: R.Tensor((n, 4), "float32")`, or `x: R.Object`')  # fmt: skip
         info = struct_info(self.ev.expr(param.annotation, self.ev.scope), param.annotation.span)
         made: relax.Var = relax.Var(param.name, info, span=param.span)
@@ -163,7 +163,7 @@ def _contradiction(what: str, declared: StructInfo, inferred: StructInfo, span: 
         return DiagnosticError([Diagnostic("RLX0201", text, span, label=f"this is `{inferred}`", labels=labels)])
     text = f"{what} is declared as `{declared}`, and only `{inferred}` is known of it"
     help = "check it at run time with `R.match_cast`, or declare less"
-    return DiagnosticError([Diagnostic("RLX0202", text, span, label=f"this is `{inferred}`", labels=labels, help=help)])
+    return DiagnosticError([Diagnostic("RLX0220", text, span, label=f"this is `{inferred}`", labels=labels, help=help)])
 
 
 class Body:
@@ -422,7 +422,7 @@ def _check_condition(test: relax.Expr, span: Span | None) -> None:
     else:
         fine = info is None or isinstance(info, ObjectStructInfo) or (isinstance(info, PrimStructInfo) and info.dtype.is_bool)
     if not fine:
-        raise error("RLX0213", f'a condition is a scalar bool, `R.Tensor((), "bool")`, and not `{info}`', span)
+        raise error("RLX0226", f'a condition is a scalar bool, `R.Tensor((), "bool")`, and not `{info}`', span)
 
 
 def _with(body: Body, node: tree.With, scope: Scope) -> None:
@@ -501,7 +501,7 @@ def _function(body: Body, node: tree.FunctionDef, scope: Scope) -> None:
 
     kinds = [decorator_name(d) for d in node.decorators]
     if "R.function" not in kinds:
-        raise error("RLX0136", "a function inside a Relax function is a `@R.function`", node.span,
+        raise error("RLX0146", "a function inside a Relax function is a `@R.function`", node.span,
                     help="TensorIR functions stand in the module")  # fmt: skip
     options = {
         k.name: body.ev.expr(k.value, scope) for d in node.decorators if isinstance(d, tree.Call) for k in d.keywords if k.name
@@ -542,7 +542,7 @@ def _assert(body: Body, node: tree.Assert, scope: Scope) -> None:
         raise error("RLX0414", "`assert` is decided while compiling", node.span, help="write `R.assert_op(condition)`")
     if not body.ev.truth(condition, node.test.span):
         text = body.ev.expr(node.message, scope) if node.message is not None else "the assertion fails"
-        raise error("RLX0130", str(text), node.span)
+        raise error("RLX0140", str(text), node.span)
 
 
 def _refuse(body: Body, node: tree.Stmt, scope: Scope) -> None:

@@ -103,7 +103,7 @@ def _shape(ev: RelaxElaborator, node: tree.Call, values: Any) -> relax.Expr:
     if isinstance(values, relax.ShapeExpr):
         return values
     if isinstance(values, relax.Expr):
-        raise error("RLX0204", "`R.shape` takes a list of dimensions", node.span)
+        raise error("RLX0221", "`R.shape` takes a list of dimensions", node.span)
     dims = tuple(dimension(ev, v, node.span) for v in ev.iterate(values, node.span))
     return relax.ShapeExpr(dims, span=node.span)
 

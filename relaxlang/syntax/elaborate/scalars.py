@@ -41,8 +41,8 @@ def scalar(value: Any, span: Span | None, like: DType | None = None) -> PrimExpr
     if isinstance(value, str):
         return prim.StringImm(value, span=span)
     if isinstance(value, tir.Buffer):
-        raise error("RLX0302", f"the buffer `{value.name}` stands without indices where a value is needed", span)
-    raise error("RLX0103", f"{describe(value)} is not a scalar value", span)
+        raise error("RLX0322", f"the buffer `{value.name}` stands without indices where a value is needed", span)
+    raise error("RLX0321", f"{describe(value)} is not a scalar value", span)
 
 
 def region_load(region: tir.BufferRegion, span: Span | None) -> PrimExpr:
@@ -228,7 +228,7 @@ def _accepts(row: Intrinsic, args: tuple[PrimExpr, ...], span: Span | None) -> N
         if row.accepts == "number":
             fine = of.is_float or of.is_integer
         if not fine:
-            raise error("RLX0306", f"`T.{row.name}` needs {row.accepts} operands, not `{of}`", span, label=f"`{of}`",
+            raise error("RLX0323", f"`T.{row.name}` needs {row.accepts} operands, not `{of}`", span, label=f"`{of}`",
                         help="convert with `T.Cast`")  # fmt: skip
 
 

@@ -158,7 +158,7 @@ class BodyElaborator(Evaluator):
             if isinstance(at, prim.IntImm):
                 check_index(buffer, at.value, extent, span)
             elif not (at.dtype.is_integer or at.dtype.is_bool):
-                raise error("RLX0312", f"an index of `{buffer.name}` must be an integer, not `{at.dtype}`", span)
+                raise error("RLX0302", f"an index of `{buffer.name}` must be an integer, not `{at.dtype}`", span)
             indices.append(at)
         return prim.BufferLoad(buffer, tuple(indices), span=span)
 

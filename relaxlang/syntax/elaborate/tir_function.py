@@ -49,7 +49,7 @@ def _result(ev: BodyElaborator, node: tree.FunctionDef, scope: Scope) -> DType |
     if of is None:
         return None
     if not isinstance(of, DType):
-        raise error("RLX0205", f"the result of a TensorIR function is a scalar or None, not {describe(of)}", node.returns.span)
+        raise error("RLX0222", f"the result of a TensorIR function is a scalar or None, not {describe(of)}", node.returns.span)
     return None if of.kind == "void" else of
 
 
@@ -57,15 +57,15 @@ def _parameters(ev: BodyElaborator, node: tree.FunctionDef, scope: Scope) -> Non
     """The parameters: scalars first, as dimensions of buffers may name them, whatever their order."""
     for param in node.params:
         if param.default is not None:
-            raise error("RLX0131", "a parameter of a TensorIR function has no default", param.default.span,
+            raise error("RLX0141", "a parameter of a TensorIR function has no default", param.default.span,
                         help="every argument is passed by the caller")  # fmt: skip
         if param.annotation is None:
-            raise error("RLX0131", f"the parameter `{param.name}` needs a type", param.span, help="write `A: T.Buffer((16,), \"float32\")`")
+            raise error("RLX0141", f"the parameter `{param.name}` needs a type", param.span, help="write `A: T.Buffer((16,), \"float32\")`")
     made: dict[str, prim.Var] = {}
     buffers: list[tree.Parameter] = []
     for param in node.params:
         if param.name in made or any(b.name == param.name for b in buffers):
-            raise error("RLX0132", f"the parameter `{param.name}` occurs twice", param.span)
+            raise error("RLX0142", f"the parameter `{param.name}` occurs twice", param.span)
         assert param.annotation is not None
         if _is_buffer(param.annotation):
             buffers.append(param)
@@ -77,7 +77,7 @@ def _parameters(ev: BodyElaborator, node: tree.FunctionDef, scope: Scope) -> Non
         try:
             of = ev.expr(param.annotation, scope)
             if not isinstance(of, Pending):
-                raise error("RLX0205", f"{describe(of)} is no type of a parameter", param.annotation.span)
+                raise error("RLX0222", f"{describe(of)} is no type of a parameter", param.annotation.span)
             buffer = of.declare(ev, param.name, param.span)
         except DiagnosticError as fault:
             ev.unit.report(fault)
@@ -101,8 +101,8 @@ def _scalar_parameter(ev: BodyElaborator, param: tree.Parameter, scope: Scope) -
     if isinstance(of, Fresh):
         return of.make(param.name, param.span)
     if isinstance(of, BufferMaker):
-        raise error("RLX0205", "a buffer parameter needs its shape", param.annotation.span, help='write `T.Buffer((n,), "float32")`')
+        raise error("RLX0222", "a buffer parameter needs its shape", param.annotation.span, help='write `T.Buffer((n,), "float32")`')
     if not isinstance(of, DType):
-        raise error("RLX0205", f"{describe(of)} is no type of a parameter", param.annotation.span)
+        raise error("RLX0222", f"{describe(of)} is no type of a parameter", param.annotation.span)
     made: prim.Var = prim.Var(param.name, of, span=param.span)
     return made

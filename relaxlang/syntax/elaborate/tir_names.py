@@ -326,7 +326,7 @@ class Meta:
 @names("static_assert")
 def _static_assert(ev: Evaluator, node: tree.Call, condition: Any, message: Any = "the static assertion fails") -> None:
     if not ev.truth(condition, node.span):
-        raise error("RLX0130", str(message), node.span)
+        raise error("RLX0140", str(message), node.span)
 
 
 # --- variables --------------------------------------------------------------------------------------------------------
