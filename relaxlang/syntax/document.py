@@ -14,7 +14,7 @@ INDENT = 4
 COMPACT = 40
 """A group whose flat text is not wider than this is never broken."""
 DEEPEST = 50
-"""At more steps of indentation nothing is broken: text that deep is not read, and its margins would grow as a square."""
+"""At more steps of indentation nothing is broken: nobody reads it, and the margins would grow as a square."""
 
 
 class Line:
