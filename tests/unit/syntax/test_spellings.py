@@ -9,8 +9,8 @@ from relaxlang.syntax import spellings
     ("namespace", "attr", "concept"),
     [
         ("T", "sblock", "T.block"), ("T", "block", "T.block"), ("T", "axis.S", "T.axis.spatial"),
-        ("", "out_ty", "out_sinfo"), ("", "type_args", "sinfo_args"), ("R", "Any", "R.Object"), ("T", "unknown", "T.unknown"),
-        ("T", "Min", "T.Min"),
+        ("", "out_ty", "out_sinfo"), ("", "type_args", "sinfo_args"), ("R", "Any", "R.Object"),
+        ("T", "unknown", "T.unknown"), ("T", "Min", "T.Min"),
     ],
 )  # fmt: skip
 def test_canonical_names(namespace, attr, concept):
