@@ -35,6 +35,7 @@ from relaxlang.syntax.comptime_values import (
     describe,
     error,
     format_text,
+    join_text,
     negate,
     plain_binary,
     silent,
@@ -240,6 +241,7 @@ _BUFFER_FIELDS: dict[str, Callable[[tir.Buffer], Any]] = {
     "ndim": lambda b: b.ndim,
 }  # fmt: skip
 METHODS: dict[tuple[type, str], Callable[[Any], Any]] = {
+    (str, "join"): lambda s: Builtin("join", lambda ev, args, kwargs, node: join_text(s, ev.iterate(args[0], node.span), node.span)),
     (str, "format"): lambda s: Builtin("format", lambda ev, args, kwargs, node: format_text(s, args, node.span)),
     (dict, "items"): lambda d: Builtin("items", lambda ev, args, kwargs, node: list(d.items())),
     (dict, "keys"): lambda d: Builtin("keys", lambda ev, args, kwargs, node: list(d)),

@@ -218,6 +218,13 @@ def describe(value: Any) -> str:
 
 
 # --- operations on plain values ---------------------------------------------------------------------------------------
+def join_text(separator: str, parts: list[Any], span: Span | None) -> str:
+    """`separator.join(parts)`."""
+    if not all(isinstance(p, str) for p in parts) or sum(len(p) + len(separator) for p in parts) > MAX_SIZE:
+        raise error("RLX0116", "`join` takes strings, of moderate length", span)
+    return separator.join(parts)
+
+
 def format_text(template: str, values: list[Any], span: Span | None) -> str:
     """`template` with each `{}` replaced by the text of a value, in order; other fields are not part of the language."""
     parts = template.split("{}")
