@@ -12,7 +12,7 @@ from relaxlang.arith.facts import ANY, Bound, Facts, Residue
 from relaxlang.arith.simplify import HasEffects, Simplifier
 from relaxlang.base.recursion import deep_recursion
 from relaxlang.ir import prim
-from relaxlang.ir.prim import PrimExpr, PrimLike, Var, as_prim, match
+from relaxlang.ir.prim import IntImm, PrimExpr, PrimLike, Var, as_prim, match
 from relaxlang.ir.tir import Range
 from relaxlang.ir.visit import free_vars
 
@@ -69,6 +69,9 @@ class Analyzer:
         if isinstance(value, Range):
             low = self.simplify(value.min)
             high = self.simplify(low + value.extent)
+            if isinstance(low, IntImm) and isinstance(high, IntImm):
+                self.update(var, Bound(low.value, high.value - 1))
+                return
             self._assume(prim.And(prim.LE(*match(low, var)), prim.LT(*match(var, high))), var)
         else:
             self._facts.definitions[var] = self.simplify(as_prim(value, var.dtype))
@@ -76,9 +79,9 @@ class Analyzer:
 
     def update(self, expr: PrimExpr, bound: Bound) -> None:
         """From now on `expr` lies within `bound` (given as (min, max), ±math.inf for an end that is not known)."""
-        atom = self.simplify(expr)
+        atom = expr if isinstance(expr, Var) else self.simplify(expr)
         self._facts.bounds[atom] = self._facts.bounds.get(atom, ANY).meet(Bound(*bound))
-        self._changed(*free_vars(atom))
+        self._changed(*((atom,) if isinstance(atom, Var) else free_vars(atom)))
 
     @contextmanager
     def assuming(self, *conditions: PrimExpr) -> Iterator[None]:

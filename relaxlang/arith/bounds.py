@@ -35,11 +35,11 @@ def bound_of(s: Simplifier, expr: PrimExpr) -> Bound:
         rule = _RULES.get(expr.__class__)
         found = rule(s, expr) if rule is not None else ANY
         found = found.meet(s.facts.bound(expr))
-    if s.taint(expr) == INDEX:
+    low, high = type_range(dtype)
+    if (low <= found.min and found.max <= high) or s.taint(expr) == INDEX:
         return found
     # Data wraps around: bounds that do not fit say nothing, and the type itself bounds it.
-    whole = Bound(*type_range(dtype))
-    return found if whole.min <= found.min and found.max <= whole.max else whole.meet(s.facts.bound(expr))
+    return Bound(low, high).meet(s.facts.bound(expr))
 
 
 def bound_of_linear(s: Simplifier, linear: Linear) -> Bound:

@@ -77,11 +77,16 @@ def _shares(parts: list[PrimExpr]) -> list[tuple[PrimExpr, int]]:
 
 def ring_of(s: Simplifier, expr: PrimExpr) -> Linear:
     """The linear form of an integer expression, modulo 2**bits."""
-    if expr.__class__ not in RING:
-        return leaf_form(s, expr)
+    return _form_of(s, ring_parts(expr)) if expr.__class__ in RING else leaf_form(s, expr)
+
+
+def _form_of(s: Simplifier, parts: list[PrimExpr]) -> Linear:
     terms: dict[PrimExpr, int] = {}
     total = 0
-    for leaf, share in _shares(ring_parts(expr)):
+    for leaf, share in _shares(parts):
+        if leaf.__class__ is IntImm:
+            total += leaf.value * share  # type: ignore[attr-defined]
+            continue
         form = product(s, leaf) if leaf.__class__ is Mul else leaf_form(s, s.simplify(leaf))
         total += form.const * share
         for atom, coefficient in form.terms.items():
@@ -164,28 +169,32 @@ def monomial(s: Simplifier, x: PrimExpr, y: PrimExpr, dtype: DType) -> PrimExpr:
 # --- and back ---------------------------------------------------------------------------------------------------------
 def simplify_ring(s: Simplifier, expr: PrimExpr) -> PrimExpr:
     """An integer sum, difference or product in its canonical form, or as it stands where that takes fewer operations."""
-    linear = s.ring(expr)
+    parts = ring_parts(expr)
+    linear = s.ring.table.get(expr)
+    if linear is None:
+        linear = s.ring.table[expr] = _form_of(s, parts)
     if not linear.terms:
         return const(linear.const, expr.dtype)
     key = (linear.key(), expr.dtype)
     known = s.written.get(key)
     if known is None:
-        known = s.written[key] = emit(s, linear, expr.dtype), cost(linear, expr.dtype)
+        made = emit(s, linear, expr.dtype)
+        known = s.written[key] = expr if made == expr else made, cost(linear, expr.dtype)
     written, price = known
-    kept, kept_price = _rebuilt(s, expr)
-    if written is None or kept_price < price:
-        s.written[key] = kept, kept_price
-        written = kept
+    if written is None or price > sum(1 for part in parts if part.__class__ in RING):
+        kept, kept_price = _rebuilt(s, parts)
+        if written is None or kept_price < price:
+            s.written[key] = kept, kept_price
+            written = kept
     if written.__class__ in RING and written not in linear.terms:
         s.ring.table[written] = linear
     return written
 
 
-def _rebuilt(s: Simplifier, expr: PrimExpr) -> tuple[PrimExpr, int]:
-    """The tree of sums over simplified leaves, and how many operations it takes."""
+def _rebuilt(s: Simplifier, parts: list[PrimExpr]) -> tuple[PrimExpr, int]:
+    """The tree of sums with those parts over simplified leaves, and how many operations it takes."""
     made: dict[int, PrimExpr] = {}
     price = 0
-    parts = ring_parts(expr)
     for node in parts:
         cls = node.__class__
         if cls is Mul and not is_multiple(node):
@@ -200,7 +209,7 @@ def _rebuilt(s: Simplifier, expr: PrimExpr) -> tuple[PrimExpr, int]:
         else:
             made[id(node)] = leaf = s.simplify(node)
             price += _operations(leaf)
-    return made[id(expr)], price
+    return made[id(parts[-1])], price
 
 
 def _operations(expr: PrimExpr) -> int:

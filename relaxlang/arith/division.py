@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
 def simplify_floordiv(s: Simplifier, node: Any) -> PrimExpr:
     """`a // b` of integers."""
-    a, b = s.simplify(node.a), s.simplify(node.b)
+    a = s.simplify(node.a)
+    b = node.b if node.b.__class__ is IntImm else s.simplify(node.b)
     if isinstance(b, IntImm):
         if b.value == 0 or isinstance(a, IntImm):
             return fold(FloorDiv, a, b)
@@ -48,7 +49,8 @@ def simplify_floordiv(s: Simplifier, node: Any) -> PrimExpr:
 
 def simplify_floormod(s: Simplifier, node: Any) -> PrimExpr:
     """`a % b` of integers."""
-    a, b = s.simplify(node.a), s.simplify(node.b)
+    a = s.simplify(node.a)
+    b = node.b if node.b.__class__ is IntImm else s.simplify(node.b)
     if isinstance(b, IntImm):
         if b.value == 0 or isinstance(a, IntImm):
             return fold(FloorMod, a, b)
