@@ -38,11 +38,11 @@ def read_file(name: str) -> bytes:
         with open(name, "rb") as file:
             return file.read()
     except FileNotFoundError:
-        fail("RLX0011", f"there is no file `{name}`")
+        fail("RLX0017", f"there is no file `{name}`")
     except IsADirectoryError:
-        fail("RLX0011", f"`{name}` is a directory, not a file")
+        fail("RLX0017", f"`{name}` is a directory, not a file")
     except OSError as fault:
-        fail("RLX0011", f"`{name}` can't be read: {fault.strerror or fault}")
+        fail("RLX0017", f"`{name}` can't be read: {fault.strerror or fault}")
 
 
 def lower(mod: IRModule, pipeline: str | Pass = "default", *, target: Any = None, context: PassContext | None = None) -> IRModule:

@@ -2,14 +2,15 @@
 
 The first two digits say where a fault belongs. In `language`: 00 text and syntax, 01 names and compile-time values,
 02 struct info and shapes, 03 TIR and buffers, 04 well-formedness. In `compiler`: 10 schedules, 31 passes, 50 code
-generation and targets, 60 run time, 90 faults of relaxlang itself. A new code is appended to its group. A code keeps
-its meaning for ever; one that is no longer raised stays in the table.
+generation and targets, 60 run time, 90 faults of relaxlang itself. In `command_line`: 70 what `relaxc` is asked for. A
+new code is appended to its group. A code keeps its meaning for ever; one that is no longer raised stays in the table.
 """
 
 from __future__ import annotations
 
 from textwrap import indent
 
+from relaxlang.base.codes.command_line import COMMAND_LINE
 from relaxlang.base.codes.compiler import COMPILER
 from relaxlang.base.codes.info import CodeInfo
 from relaxlang.base.codes.language import LANGUAGE
@@ -18,7 +19,7 @@ from relaxlang.base.suggest import did_you_mean
 
 __all__ = ["CODES", "CodeInfo", "explain"]
 
-CODES: dict[str, CodeInfo] = {**LANGUAGE, **COMPILER}
+CODES: dict[str, CodeInfo] = {**LANGUAGE, **COMPILER, **COMMAND_LINE}
 
 
 def explain(code: str) -> str:

@@ -7,6 +7,12 @@ COMPILER: dict[str, CodeInfo] = {
     # 10: schedules
     # 31: passes
     # 50: code generation and targets
+    "RLX5030": CodeInfo(
+        "no linker for a shared library",
+        "A shared library is linked by `cc`, `gcc` or `clang`, or by the `ziglang` package, which brings its own linker and "
+        "also links for other platforms: `pip install ziglang`. An `.rlxe` file needs no linker.",
+    ),
+    "RLX5031": CodeInfo("linking failed", "The linker could not make a shared library; its own words follow."),
     # 60: run time
     "RLX6001": CodeInfo(
         "wrong number of arguments",

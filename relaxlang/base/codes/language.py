@@ -106,6 +106,9 @@ LANGUAGE: dict[str, CodeInfo] = {
         "def f(x, x):\n    return x\n",
         "def f(x, y):\n    return x\n",
     ),
+    "RLX0017": CodeInfo(
+        "file cannot be read", "The file does not exist, is a directory, or its permissions do not allow reading it."
+    ),
     # 01: names and compile-time values
     "RLX0101": CodeInfo(
         "undefined name",
