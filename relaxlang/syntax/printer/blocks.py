@@ -20,7 +20,7 @@ def _for(p: Printer, node: tir.For) -> None:
     nest = _grid(node)
     extents = [p.doc(loop.extent) for loop in nest]
     header = bracket("T.grid(", extents, ")") if len(nest) > 1 else _iterable(p, node)
-    mark = p.names.mark()
+    p.names.enter()
     names = []
     for loop in nest:
         names.append(p.define(loop.loop_var, loop.loop_var.name))
@@ -31,7 +31,7 @@ def _for(p: Printer, node: tir.For) -> None:
         p.slots[loop.loop_var] = p.slot()
     tail(p, nest[-1].body)
     p.indent -= 1
-    p.names.release(mark)
+    p.names.leave()
 
 
 def _grid(node: tir.For) -> list[tir.For]:
@@ -104,7 +104,7 @@ def emit_block(p: Printer, node: tir.Block, realize: tir.BlockRealize | None) ->
         items.append("no_realize=True")
     p.line(concat(f"with {p.spell('T.block')}", bracket("(", items, "):")))
     p.indent += 1
-    mark = p.names.mark()
+    p.names.enter()
     if realize is None:
         _unbound_axes(p, node.iter_vars)
     else:
@@ -112,7 +112,7 @@ def emit_block(p: Printer, node: tir.Block, realize: tir.BlockRealize | None) ->
         if not (isinstance(realize.predicate, prim.IntImm) and realize.predicate.value == 1):
             p.line(concat("T.where(", p.doc(realize.predicate), ")"))
     block_content(p, node)
-    p.names.release(mark)
+    p.names.leave()
     p.indent -= 1
 
 

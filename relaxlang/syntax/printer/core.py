@@ -81,7 +81,7 @@ class Printer:
         self.options = options
         self.module = module
         self.module_name = module.name if module is not None else "Module"
-        self.names = Names({self.module_name})
+        self.names = Names(self.module_name, module.functions if module is not None else ())
         self.lines: list[tuple[int, Doc] | Slot] = []
         self.indent = 0
         self.int_dtype: DType = prim.INT32

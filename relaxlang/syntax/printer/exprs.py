@@ -209,11 +209,11 @@ def _iter_var(p: Printer, node: tir.IterVar) -> Doc:
 
 @prints(prim.CommReducer)
 def _comm_reducer(p: Printer, node: prim.CommReducer) -> Doc:
-    mark = p.names.mark()
+    p.names.enter()
     params = [p.define(v, v.name) for v in (*node.lhs, *node.rhs)]
     result = p.doc(node.result[0]) if len(node.result) == 1 else p.dims(node.result)
     doc = bracket("T.comm_reducer(", [concat(f"lambda {', '.join(params)}: ", result), p.listed(node.identity)], ")")
-    p.names.release(mark)
+    p.names.leave()
     return doc
 
 

@@ -26,7 +26,7 @@ def emit_prim_func(p: Printer, node: tir.PrimFunc, name: str, *, symbol: str | N
     if symbol is not None:
         items.append(f"name={string_text(symbol)}")
     p.line(bracket("@T.prim_func(", items, ")") if items else "@T.prim_func")
-    mark = p.names.mark()
+    p.names.enter(function=True)
     at = len(p.lines)
     p.indent += 1
     p.head = p.slot()
@@ -54,7 +54,7 @@ def emit_prim_func(p: Printer, node: tir.PrimFunc, name: str, *, symbol: str | N
     p.head = None
     p.slots.clear()
     p.loops.clear()
-    p.names.release(mark)
+    p.names.leave()
 
 
 # --- parameters -------------------------------------------------------------------------------------------------------

@@ -111,7 +111,7 @@ def _conditional(p: Printer, node: relax.If, var: relax.Var, condition: Doc) -> 
 def _branch(p: Printer, branch: relax.Expr, var: relax.Var) -> None:
     """The bindings of a branch, the last under the name of the conditional's variable."""
     p.indent += 1
-    mark = p.names.mark()
+    p.names.enter()
     if not isinstance(branch, relax.SeqExpr):
         branch = relax.SeqExpr((), branch)
     last = _result_binding(branch)
@@ -124,7 +124,7 @@ def _branch(p: Printer, branch: relax.Expr, var: relax.Var) -> None:
             p.emit(binding)
         p.names.bind(last.var, p.names.get(var) or var.name)
         p.emit(last)
-    p.names.release(mark)
+    p.names.leave()
     p.indent -= 1
 
 
@@ -158,7 +158,7 @@ def emit_function(p: Printer, node: relax.Function, name: str, *, nested: bool, 
     identifier."""
     p.int_dtype = prim.INT64
     p.line(_decorator(node, nested, symbol))
-    mark = p.names.mark()
+    p.names.enter(function=True)
     outer_head = p.head
     infos = [param.struct_info for param in node.params]
     for info in infos:
@@ -185,7 +185,7 @@ def emit_function(p: Printer, node: relax.Function, name: str, *, nested: bool, 
     p.uses_module = p.uses_module or used
     p.indent -= 1
     p.head = outer_head
-    p.names.release(mark)
+    p.names.leave()
 
 
 def _decorator(node: relax.Function, nested: bool, symbol: str | None) -> Doc:

@@ -26,9 +26,9 @@ _SCOPED = (
 def scope(p: Printer, body: tir.Stmt) -> None:
     """The lines of a body that is a scope of its own, one step further in."""
     p.indent += 1
-    mark = p.names.mark()
+    p.names.enter()
     tail(p, body)
-    p.names.release(mark)
+    p.names.leave()
     p.indent -= 1
 
 
@@ -53,7 +53,7 @@ def tail(p: Printer, body: tir.Stmt) -> None:
 def _inner(p: Printer, stmt: tir.Stmt) -> None:
     """A statement that others follow in its scope."""
     if isinstance(stmt, _SCOPED):
-        mark = p.names.mark()
+        p.names.enter()
         opening = _realized(stmt)
         p.opens(opening)
         p.line(_head(p, opening, flat=False))
@@ -61,7 +61,7 @@ def _inner(p: Printer, stmt: tir.Stmt) -> None:
         _after_head(p, opening)
         tail(p, opening.body)
         p.indent -= 1
-        p.names.release(mark)
+        p.names.leave()
     else:
         p.emit(stmt)
 

@@ -90,6 +90,9 @@ def standing_alone(info: si.StructInfo) -> list[prim.Var]:
         if isinstance(top, si.TupleStructInfo):
             stack.extend(reversed(top.fields))
             continue
+        if isinstance(top, si.FuncStructInfo):
+            stack.extend(reversed(top.params or ()))
+            continue
         if isinstance(top, si.DTensorStructInfo):
             top = top.tensor
         values: Any = ()
