@@ -1,1 +1,59 @@
-"""(chapter)"""
+"""Code generation: from TensorIR to machine code in this process, or in a file.
+
+In: PrimFuncs. Out: `CompiledKernel`s (object code, signature, LLVM and assembly text), and from these `Kernel`s that can
+be called. `build_kernels(funcs, target)` and `load_kernels(compiled)` are the way through.
+
+Reading order: `target`; `kernel` (the entry points) with `signature`, `cache` and `jit`; `function` (the C signature),
+`stmt`, `expr`, `access`, `memory`, `parallel` (writing LLVM text; `text` and `lltypes` below them); `intrinsics` and
+`calls`; then what is computed: `algebra` (operators on LLVM values), `arithmetic`, `casts`, `narrow`, `math_single`,
+`math_double`; `compile` drives LLVM; `pool` holds the threads.
+
+Importing this package installs what links the kernels of an executable.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from relaxlang.runtime.executable import Executable
+from relaxlang.runtime.kernel import Kernel
+from relaxlang.runtime.module import set_linker
+
+if TYPE_CHECKING:
+    from relaxlang.codegen.kernel import (
+        CompiledKernel,
+        asm_text,
+        build_kernels,
+        llvm_text,
+        load_kernels,
+        object_bytes,
+    )
+    from relaxlang.codegen.pool import get_num_threads, set_num_threads
+    from relaxlang.codegen.target import Target
+
+__all__ = [
+    "CompiledKernel", "Target", "asm_text", "build_kernels", "get_num_threads", "llvm_text", "load_kernels",
+    "object_bytes", "set_num_threads",
+]  # fmt: skip
+
+_HOMES = {
+    "CompiledKernel": "kernel", "asm_text": "kernel", "build_kernels": "kernel", "llvm_text": "kernel",
+    "load_kernels": "kernel", "object_bytes": "kernel", "get_num_threads": "pool", "set_num_threads": "pool",
+    "Target": "target",
+}  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"relaxlang.codegen.{_HOMES[name]}"), name)
+
+
+def _link(executable: Executable) -> dict[str, Kernel]:
+    from relaxlang.codegen.kernel import link_executable
+
+    return link_executable(executable)
+
+
+set_linker(_link)

@@ -45,13 +45,13 @@ def layout(target: Target) -> str:
 
 
 def optimized(text: str, target: Target) -> Any:
-    """The module of an IR text after LLVM's passes. RLX9002 when LLVM rejects the text."""
+    """The module of an IR text after LLVM's passes. RLX5020 when LLVM rejects the text."""
     tm = machine(target)
     try:
         module = binding.parse_assembly(text, binding.create_context())
         module.verify()
     except RuntimeError as error:
-        fail("RLX9002", f"LLVM rejects the generated code: {_first_line(str(error))}")
+        fail("RLX5020", f"LLVM rejects the generated code: {_first_line(str(error))}")
     tuning = binding.create_pipeline_tuning_options(speed_level=target.opt_level)
     tuning.loop_vectorization = target.opt_level > 0
     tuning.slp_vectorization = target.opt_level > 0

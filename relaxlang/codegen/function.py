@@ -21,9 +21,9 @@ from relaxlang.codegen.text import FunctionText, symbol
 from relaxlang.ir import prim
 from relaxlang.ir.prim import INT64, PrimExpr, Var
 from relaxlang.ir.tir import Buffer, PrimFunc
+from relaxlang.runtime.kernel_signature import SYMBOL_PREFIX
 
-PREFIX = "rlx_"
-"""Goes before a PrimFunc's name in object code, so that a kernel called `exp` is not taken for the C library's."""
+PREFIX = SYMBOL_PREFIX
 
 
 @dataclass(frozen=True)

@@ -61,12 +61,17 @@ def build_kernels(funcs: Mapping[str, PrimFunc], target: Any = None) -> dict[str
 
     They are lowered first as far as needed. Raises a diagnostic (RLX50xx) for what has no code on the target.
     """
-    chosen = as_target(target)
-    lowered = {name: lower(func) for name, func in funcs.items()}
-    made = {name: _emit(name, lowered, chosen) for name in funcs}
+    made = emit_kernels(funcs, target)
     for kernel in made.values():
         _ = kernel.code
     return made
+
+
+def emit_kernels(funcs: Mapping[str, PrimFunc], target: Any = None) -> dict[str, CompiledKernel]:
+    """As `build_kernels`, but LLVM's part is left until it is asked for: only the IR texts are made."""
+    chosen = as_target(target)
+    lowered = {name: lower(func) for name, func in funcs.items()}
+    return {name: _emit(name, lowered, chosen) for name in funcs}
 
 
 def _emit(name: str, lowered: Mapping[str, PrimFunc], target: Target) -> CompiledKernel:
@@ -99,6 +104,15 @@ def load_kernels(kernels: Mapping[str, CompiledKernel]) -> dict[str, Kernel]:
 
 def link_executable(executable: Executable) -> dict[str, Kernel]:
     """The kernels of an executable, from its object code. RLX5018 when that is for another machine."""
+    check_machine(executable)
+    signatures = list(executable.kernel_signatures())
+    symbols = [PREFIX + s.name for s in signatures]
+    loaded = jit.load([o.code for o in executable.objects], symbols, _provided())
+    return {s.name: Kernel(s, loaded.addresses[PREFIX + s.name], loaded) for s in signatures}
+
+
+def check_machine(executable: Executable) -> None:
+    """RLX5018 when an executable's object code is for another machine."""
     host = Target()
     for content in executable.objects:
         if content.triple.split("-")[0] != host.mtriple.split("-")[0]:
@@ -108,10 +122,6 @@ def link_executable(executable: Executable) -> dict[str, Kernel]:
             names = ", ".join(sorted(lacking)[:5])
             fail("RLX5018", f"the executable was built for `{content.cpu}`; this processor lacks {names}",
                  help="build it again here, or with `-mcpu=x86-64`")  # fmt: skip
-    signatures = list(executable.kernel_signatures())
-    symbols = [PREFIX + s.name for s in signatures]
-    loaded = jit.load([o.code for o in executable.objects], symbols, _provided())
-    return {s.name: Kernel(s, loaded.addresses[PREFIX + s.name], loaded) for s in signatures}
 
 
 def _provided() -> dict[str, int]:

@@ -74,7 +74,9 @@ class _FunctionEmitter:
     def prim_value(self, value: relax.PrimValue) -> Any:
         node = value.value
         if isinstance(node, prim.IntImm):
-            return self.builder.convert_constant(bool(node.value)) if node.dtype.is_bool else self.builder.imm(node.value)
+            return (
+                self.builder.convert_constant(bool(node.value)) if node.dtype.is_bool else self.builder.imm(node.value)
+            )
         if isinstance(node, (prim.FloatImm, prim.StringImm)):
             return self.builder.convert_constant(node.value)
         fail("RLX5020", f"the value `{node}` is symbolic: run `vm-shape-lower` before code generation", value.span)

@@ -6,6 +6,19 @@ from relaxlang.base.codes.info import CodeInfo
 COMPILER: dict[str, CodeInfo] = {
     # 10: schedules
     # 31: passes
+    "RLX3120": CodeInfo(
+        "a view that does not fit its source",
+        "`T.match_buffer` in a block names a region of another buffer. The view must have the buffer's dtype and at most "
+        "as many dimensions as the region.",
+    ),
+    "RLX3121": CodeInfo(
+        "a block that is not opaque yet",
+        "`lower-opaque-block` takes blocks without axes, init and match buffers: the passes before it remove these.",
+    ),
+    "RLX3122": CodeInfo(
+        "wrong number of indices",
+        "A buffer is accessed with another number of indices than it has dimensions.",
+    ),
     # 50: code generation and targets
     "RLX5030": CodeInfo(
         "no linker for a shared library",
@@ -13,6 +26,80 @@ COMPILER: dict[str, CodeInfo] = {
         "also links for other platforms: `pip install ziglang`. An `.rlxe` file needs no linker.",
     ),
     "RLX5031": CodeInfo("linking failed", "The linker could not make a shared library; its own words follow."),
+    "RLX5001": CodeInfo(
+        "unknown target kind",
+        "A target begins with its kind. Code for processors is made by `llvm`, as in `llvm -mcpu=znver4`.",
+    ),
+    "RLX5002": CodeInfo("unknown target option", "The target has no option of that name."),
+    "RLX5003": CodeInfo(
+        "malformed target",
+        "A target is a text such as `llvm -mcpu=znver4 -num-cores=2`, or a mapping with `kind` and options.",
+    ),
+    "RLX5004": CodeInfo(
+        "platform that LLVM cannot make code for",
+        "The triple or the processor of the target is not among those that LLVM was built with.",
+    ),
+    "RLX5010": CodeInfo(
+        "shift amount out of range",
+        "An integer is shifted by a constant that is negative or not less than its width. (An amount that is computed at "
+        "run time may be: all bits are shifted out then.)",
+        """
+        @T.prim_func
+        def kernel(A: T.Buffer((2,), "int32")):
+            for i in range(2):
+                A[i] = T.shift_right(A[i], 33)
+        """,
+    ),
+    "RLX5011": CodeInfo(
+        "a parallel loop carries a reduction",
+        "Iterations of a parallel loop update the same element, so that threads would race for it and the result would "
+        "change from run to run. Make the loop serial, or let every iteration have a partial result of its own (the "
+        "schedule primitive `rfactor` does that).",
+        """
+        @T.prim_func
+        def total(A: T.Buffer((1000,), "float32"), O: T.Buffer((1,), "float32")):
+            for k in T.parallel(1000):
+                O[0] = O[0] + A[k]
+        """,
+    ),
+    "RLX5012": CodeInfo(
+        "statement that a processor cannot run",
+        "Loops over GPU threads have no meaning on a processor; `break` and `T.ret` cannot leave a parallel loop.",
+    ),
+    "RLX5013": CodeInfo(
+        "call that has no code",
+        "The intrinsic is not available on this target, or its arguments are not what it takes.",
+    ),
+    "RLX5014": CodeInfo(
+        "symbol not found",
+        "A kernel calls a C function by `T.call_extern` that is not loaded into this process.",
+    ),
+    "RLX5015": CodeInfo(
+        "variable without a value",
+        "A kernel gets its variables from parameters, loops, `let`, and from dimensions of parameters in which they stand "
+        "alone. From the shape `(n * 2,)` alone `n` is not known.",
+    ),
+    "RLX5016": CodeInfo(
+        "type that an operation does not take",
+        "The operation is not defined for values of this dtype, or for values of different dtypes.",
+    ),
+    "RLX5017": CodeInfo(
+        "nested too deeply",
+        "Expressions or statements are nested so deeply that code cannot be made for them.",
+    ),
+    "RLX5018": CodeInfo(
+        "code for another machine",
+        "The executable holds machine code for another kind of processor, or for one with features that this one lacks. "
+        "Build it for this machine, or for a processor that both are compatible with (`-mcpu=x86-64`).",
+    ),
+    "RLX5019": CodeInfo(
+        "call of a function that does not fit",
+        "A call within TensorIR names no PrimFunc of the module, or passes arguments that its parameters do not take.",
+    ),
+    "RLX5020": CodeInfo(
+        "LLVM rejects generated code",
+        "The code that relaxlang made for LLVM is not valid. The fault is in relaxlang and not in the program.",
+    ),
     # 60: run time
     "RLX6001": CodeInfo(
         "wrong number of arguments",

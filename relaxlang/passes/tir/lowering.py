@@ -5,18 +5,26 @@ from __future__ import annotations
 from relaxlang.base.recursion import deep_recursion
 from relaxlang.ir.tir import PrimFunc
 from relaxlang.passes.base import PassContext, PrimFuncPass
+from relaxlang.passes.tir.check_parallel_loops import CheckParallelLoops
 from relaxlang.passes.tir.convert_blocks_to_opaque import ConvertBlocksToOpaque
 from relaxlang.passes.tir.flatten_buffer import FlattenBuffer
 from relaxlang.passes.tir.lower_init_block import LowerInitBlock
 from relaxlang.passes.tir.lower_match_buffer import LowerMatchBuffer
 from relaxlang.passes.tir.lower_opaque_block import LowerOpaqueBlock
+from relaxlang.passes.tir.reorder_reductions import ReorderReductions
+from relaxlang.passes.tir.unroll_loop import UnrollLoop
+from relaxlang.passes.tir.vectorize_loop import VectorizeLoop
 
 LOWERING: tuple[PrimFuncPass, ...] = (
+    CheckParallelLoops(),
+    ReorderReductions(),
     LowerInitBlock(),
     ConvertBlocksToOpaque(),
     LowerMatchBuffer(),
     LowerOpaqueBlock(),
     FlattenBuffer(),
+    VectorizeLoop(),
+    UnrollLoop(),
 )
 
 

@@ -1,0 +1,150 @@
+"""Shared libraries: an executable and its kernels in one file that `load_module`, or any C program, can open.
+
+Exported are `relaxlang_executable` (the bytes of the `.rlxe` form, without object code), `relaxlang_executable_size`
+(uint64), the kernels (`rlx_` before the PrimFunc's name), and where there are parallel loops `relaxlang_launcher`, by
+which they find the pool of the process that loaded the library; until somebody sets it they run serially.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from importlib.util import find_spec
+
+from relaxlang.base.diagnostics import fail
+from relaxlang.base.files import write_atomically
+from relaxlang.codegen.target import Target
+from relaxlang.runtime.executable import Executable, ObjectCode
+from relaxlang.runtime.module import RuntimeModule
+
+LINK_SECONDS = 300
+_COMPILERS = ("cc", "gcc", "clang")
+_LAUNCHER = "relaxlang_launcher"
+
+_GLUE = """
+target triple = "{triple}"
+
+module asm "{section}"
+module asm ".globl {underscore}relaxlang_executable"
+module asm ".balign 64"
+module asm "{underscore}relaxlang_executable:"
+module asm ".incbin \\22{blob}\\22"
+module asm ".globl {underscore}relaxlang_executable_size"
+module asm ".balign 8"
+module asm "{underscore}relaxlang_executable_size:"
+module asm ".quad {size}"
+"""
+
+# For kernels with parallel loops, so that a library without relaxlang around it is complete.
+_LAUNCH = """
+@relaxlang_launcher = global ptr @serial
+
+define internal void @serial(ptr %body, ptr %context, i64 %extent, i64 %grain) {{
+  %some = icmp sgt i64 %extent, 0
+  br i1 %some, label %run, label %done
+run:
+  call void %body(ptr %context, i64 0, i64 %extent)
+  br label %done
+done:
+  ret void
+}}
+
+define hidden void @{launch}(ptr %body, ptr %context, i64 %extent, i64 %grain) {{
+  %launcher = load ptr, ptr @relaxlang_launcher
+  tail call void %launcher(ptr %body, ptr %context, i64 %extent, i64 %grain)
+  ret void
+}}
+"""
+
+
+def export_library(module: RuntimeModule, path: str) -> None:
+    """Write a built module as a shared library. RLX5030 without a linker, RLX5031 when it fails."""
+    write_atomically(path, shared_library(module.executable))
+
+
+def shared_library(executable: Executable) -> bytes:
+    """The content of a shared library that holds an executable and its kernels."""
+    objects = executable.objects
+    triple = objects[0].triple if objects else Target().mtriple
+    linker = _linker(triple)
+    with tempfile.TemporaryDirectory(prefix="relaxlang-") as folder:
+        parts = [os.path.join(folder, f"{i}.o") for i in range(len(objects) + 1)]
+        contents = [*(o.code for o in objects), _glue(executable, triple, folder)]
+        for part, content in zip(parts, contents):
+            with open(part, "wb") as file:
+                file.write(content)
+        made = os.path.join(folder, "library")
+        _link([*linker, "-shared", "-o", made, *parts, "-lm"])
+        with open(made, "rb") as file:
+            return file.read()
+
+
+def _glue(executable: Executable, triple: str, folder: str) -> bytes:
+    """The object file with the executable's bytes and what the kernels need of their host."""
+    from relaxlang.codegen.compile import object_code
+    from relaxlang.codegen.pool import LAUNCH
+
+    # The machine that the code is for is still wanted when the library is loaded; the code itself is beside it.
+    bare = tuple(ObjectCode(b"", o.triple, o.cpu, o.features) for o in executable.objects[:1])
+    blob = executable.with_objects(bare).to_bytes()
+    path = os.path.join(folder, "executable")
+    with open(path, "wb") as file:
+        file.write(blob)
+    apple = "apple" in triple
+    parallel = any(LAUNCH.encode() in o.code for o in executable.objects)
+    text = (_GLUE + (_LAUNCH if parallel else "")).format(
+        triple=triple,
+        section=".section __TEXT,__const" if apple else ".section .rodata",
+        underscore="_" if apple else "",
+        blob=path.replace("\\", "/"),
+        size=len(blob),
+        launch=LAUNCH,
+    )
+    return object_code(text, Target({"kind": "llvm", "mtriple": triple}))
+
+
+def _linker(triple: str) -> list[str]:
+    """The command that links for a platform: the system's compiler for this one, zig's otherwise."""
+    native = Target().mtriple
+    if triple.split("-")[0] == native.split("-")[0]:
+        for name in _COMPILERS:
+            found = shutil.which(name)
+            if found is not None:
+                return [found]
+    if find_spec("ziglang") is None:
+        fail(
+            "RLX5030",
+            f"there is no linker for `{triple}`",
+            help="install a C compiler or `pip install ziglang`; `.rlxe` files need none",
+        )
+    zig = [sys.executable, "-m", "ziglang", "cc"]
+    return zig if triple == native else [*zig, "-target", triple.replace("-unknown-", "-").replace("-pc-", "-")]
+
+
+def _link(command: list[str]) -> None:
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=LINK_SECONDS, stdin=subprocess.DEVNULL)
+    except subprocess.TimeoutExpired:
+        fail("RLX5031", f"`{command[0]}` did not link the library within {LINK_SECONDS} seconds")
+    except OSError as error:
+        fail("RLX5031", f"`{command[0]}` cannot be run: {(error.strerror or str(error)).lower()}")
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip().splitlines()
+        fail("RLX5031", f"`{command[0]}` could not link the library", notes=said[:20])
+
+
+def adopt_library(executable: Executable, library: ctypes.CDLL) -> None:
+    """Check that a loaded library's code is for this machine (RLX5018), and give it this process's pool of threads."""
+    from relaxlang.codegen.kernel import check_machine
+    from relaxlang.codegen.pool import pool
+
+    check_machine(executable)
+    try:
+        launcher = ctypes.c_void_p.in_dll(library, _LAUNCHER)
+    except ValueError:  # no parallel loops
+        return
+    launcher.value = pool().launch

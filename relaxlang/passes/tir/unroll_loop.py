@@ -1,0 +1,52 @@
+"""UnrollLoop: unrolled loops become copies of their bodies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from relaxlang.ir.prim import IntImm, cast, const
+from relaxlang.ir.tir import Break, Continue, For, PrimFunc, Stmt, seq
+from relaxlang.ir.visit import Rewriter, on, substitute, walk
+from relaxlang.passes.base import PassContext, PrimFuncPass
+
+
+@dataclass(frozen=True)
+class UnrollLoop(PrimFuncPass):
+    """`for i in T.unroll(4): body` becomes four copies of the body.
+
+    Loops of more than `max_steps` copies in all, with an extent that is not constant, or with `break` or `continue`, stay
+    loops, which LLVM is asked to unroll.
+    """
+
+    max_steps: int = 512
+
+    def run_prim_func(self, func: PrimFunc, ctx: PassContext) -> PrimFunc:
+        return unroll_loop(func, self.max_steps)
+
+
+def unroll_loop(func: PrimFunc, max_steps: int = 512) -> PrimFunc:
+    """The function with its unrolled loops expanded."""
+    return func.replace(body=_Unroll(max_steps)(func.body))
+
+
+class _Unroll(Rewriter):
+    """`copies` is how often the statement at hand stands in the result."""
+
+    def __init__(self, max_steps: int) -> None:
+        self.max_steps = max_steps
+        self.copies = 1
+
+    @on(For)
+    def loop(self, node: For) -> Stmt:
+        """A loop; an unrolled one is expanded."""
+        if node.kind != "unroll" or not isinstance(node.extent, IntImm) or not isinstance(node.step, IntImm):
+            return self.below(node)
+        steps = max(node.extent.value, 0)
+        if steps * self.copies > self.max_steps or any(isinstance(n, (Break, Continue)) for n in walk(node.body)):
+            return self.below(node)
+        outer, self.copies = self.copies, self.copies * max(steps, 1)
+        body: Stmt = self(node.body)
+        self.copies = outer
+        var, step = node.loop_var, node.step.value
+        low = cast(node.min, var.dtype)
+        return seq(*(substitute(body, {var: low + const(i * step, var.dtype)}) for i in range(steps)))

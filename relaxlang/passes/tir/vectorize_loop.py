@@ -1,0 +1,220 @@
+"""VectorizeLoop: vectorized loops become vector expressions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from relaxlang.ir import prim
+from relaxlang.ir.prim import BOOL, BufferLoad, IntImm, PrimExpr, Var
+from relaxlang.ir.tir import BufferStore, For, IfThenElse, LetStmt, PrimFunc, SeqStmt, Stmt
+from relaxlang.ir.visit import Rewriter, on, walk
+from relaxlang.passes.base import PassContext, PrimFuncPass
+
+MOST_LANES = 64
+
+
+@dataclass(frozen=True)
+class VectorizeLoop(PrimFuncPass):
+    """`for i in T.vectorized(8): C[i] = A[i] + 1` becomes `C[0:8] = A[0:8] + 1` on vectors of 8 lanes.
+
+    What has no vector form (a condition that differs between lanes around a statement, a call, an inner loop whose
+    bounds differ, more than 64 lanes, an extent that is not constant) stays a loop, which LLVM is asked to vectorise.
+    Runs on flat buffers.
+    """
+
+    def run_prim_func(self, func: PrimFunc, ctx: PassContext) -> PrimFunc:
+        return vectorize_loop(func)
+
+
+def vectorize_loop(func: PrimFunc) -> PrimFunc:
+    """The function with its vectorized loops, innermost first, in vector form."""
+    return func.replace(body=_Loops()(func.body))
+
+
+class _NoVectorForm(Exception):
+    """A loop has a part that cannot be put in vector form."""
+
+
+class _Loops(Rewriter):
+    @on(For)
+    def loop(self, node: For) -> Stmt:
+        """A loop; a vectorized one is replaced by its body on vectors."""
+        made = self.below(node)
+        if made.kind != "vectorized" or not isinstance(made.extent, IntImm):
+            return made
+        lanes = made.extent.value
+        if not 1 < lanes <= MOST_LANES or not isinstance(made.step, IntImm) or made.step.value != 1:
+            return made
+        of = made.loop_var.dtype
+        try:
+            widen = _Widen(made.loop_var, prim.Ramp(prim.cast(made.min, of), IntImm(of, 1), lanes), lanes)
+            vector: Stmt = widen(made.body)
+        except _NoVectorForm:
+            return made
+        return vector
+
+
+class _Widen(Rewriter):
+    """Rewrites a loop body for all iterations at once. An expression that does not depend on the loop variable stays a
+    scalar until it meets one that does."""
+
+    def __init__(self, var: Var, ramp: PrimExpr, lanes: int) -> None:
+        self.lanes = lanes
+        self.vectors: dict[Var, PrimExpr] = {var: ramp}
+
+    def wide(self, e: PrimExpr) -> PrimExpr:
+        """An expression as a vector."""
+        return e if e.dtype.lanes > 1 else prim.Broadcast(e, self.lanes)
+
+    @on(prim.Var, prim.SizeVar)
+    def var(self, node: Var) -> PrimExpr:
+        """A variable; the loop's and those computed from it are vectors."""
+        return self.vectors.get(node, node)
+
+    @on(prim.Add, prim.Sub)
+    def sum(self, node: Any) -> PrimExpr:
+        """A sum; a ramp plus a scalar is a ramp."""
+        a, b = self(node.a), self(node.b)
+        if isinstance(a, prim.Ramp) and b.dtype.lanes == 1:
+            return prim.Ramp(node.__class__(a.base, b), a.stride, a.lanes)
+        if isinstance(b, prim.Ramp) and a.dtype.lanes == 1 and isinstance(node, prim.Add):
+            return prim.Ramp(a + b.base, b.stride, b.lanes)
+        return self._both(node, a, b)
+
+    @on(prim.Mul)
+    def product(self, node: prim.Mul) -> PrimExpr:
+        """A product; a ramp times a scalar is a ramp."""
+        a, b = self(node.a), self(node.b)
+        for ramp, factor in ((a, b), (b, a)):
+            if isinstance(ramp, prim.Ramp) and factor.dtype.lanes == 1:
+                return prim.Ramp(ramp.base * factor, ramp.stride * factor, ramp.lanes)
+        return self._both(node, a, b)
+
+    @on(prim.Div, prim.Mod, prim.FloorDiv, prim.FloorMod, prim.Min, prim.Max, prim.EQ, prim.NE, prim.LT, prim.LE,
+        prim.GT, prim.GE, prim.And, prim.Or)  # fmt: skip
+    def binary(self, node: Any) -> PrimExpr:
+        """Two operands of one type."""
+        return self._both(node, self(node.a), self(node.b))
+
+    def _both(self, node: Any, a: PrimExpr, b: PrimExpr) -> PrimExpr:
+        if a is node.a and b is node.b:
+            return node  # type: ignore[no-any-return]
+        if isinstance(node, (prim.And, prim.Or)) and any(isinstance(n, BufferLoad) for n in walk(b)):
+            raise _NoVectorForm  # the second operand may be evaluated only where the first allows it
+        return node.__class__(self.wide(a), self.wide(b))  # type: ignore[no-any-return]
+
+    @on(prim.Cast)
+    def cast(self, node: prim.Cast) -> PrimExpr:
+        """A conversion; a ramp of indices stays a ramp."""
+        value = self(node.value)
+        if value is node.value:
+            return node
+        if isinstance(value, prim.Ramp) and node.of.is_int and value.dtype.is_int and node.of.bits >= value.dtype.bits:
+            return prim.Ramp(prim.cast(value.base, node.of), prim.cast(value.stride, node.of), value.lanes)
+        return prim.Cast(node.of.with_lanes(self.lanes), value)
+
+    @on(prim.Select)
+    def select(self, node: prim.Select) -> PrimExpr:
+        """A choice."""
+        parts = self(node.condition), self(node.true_value), self(node.false_value)
+        if parts == (node.condition, node.true_value, node.false_value):
+            return node
+        return prim.Select(*(self.wide(p) for p in parts))
+
+    @on(prim.Call)
+    def call(self, node: prim.Call) -> PrimExpr:
+        """An intrinsic, lane by lane; other calls and conditional loads have no vector form."""
+        args = tuple(self(a) for a in node.args)
+        if all(a is b for a, b in zip(args, node.args)):
+            if isinstance(node.op, str) and _pure(node.op):
+                return node
+            raise _NoVectorForm
+        loads = any(isinstance(n, BufferLoad) for a in args[1:] for n in walk(a))
+        if not isinstance(node.op, str) or not _pure(node.op) or (node.op == "if_then_else" and loads):
+            raise _NoVectorForm
+        return prim.Call(node.of.with_lanes(self.lanes), node.op, tuple(self.wide(a) for a in args))
+
+    @on(BufferLoad)
+    def load(self, node: BufferLoad) -> PrimExpr:
+        """A load at a vector of indices."""
+        indices = tuple(self(i) for i in node.indices)
+        if all(a is b for a, b in zip(indices, node.indices)):
+            return node
+        if node.predicate is not None or node.buffer.dtype.lanes > 1:
+            raise _NoVectorForm
+        return node.replace(indices=indices)
+
+    @on(prim.Ramp, prim.Broadcast, prim.Shuffle, prim.Let)
+    def vector(self, node: Any) -> PrimExpr:
+        """What makes vectors itself stands as it is, or not at all."""
+        made = self.below(node)
+        if made is not node:
+            raise _NoVectorForm
+        return node  # type: ignore[no-any-return]
+
+    @on(BufferStore)
+    def store(self, node: BufferStore) -> Stmt:
+        """A store at a vector of indices; one at the same place in every lane has no vector form."""
+        value, indices = self(node.value), tuple(self(i) for i in node.indices)
+        if all(i.dtype.lanes == 1 for i in indices) or node.predicate is not None or node.buffer.dtype.lanes > 1:
+            raise _NoVectorForm
+        return node.replace(value=self.wide(value), indices=tuple(indices))
+
+    @on(LetStmt)
+    def let(self, node: LetStmt) -> Stmt:
+        """A variable; of vector type when its value is."""
+        value = self(node.value)
+        if value is node.value:
+            return node.replace(body=self(node.body))
+        var = Var(node.var.name, value.dtype)
+        self.vectors[node.var] = var
+        return LetStmt(var, value, self(node.body), span=node.span)
+
+    @on(IfThenElse)
+    def condition(self, node: IfThenElse) -> Stmt:
+        """A condition that all lanes share."""
+        condition = self(node.condition)
+        if condition.dtype is not BOOL:
+            raise _NoVectorForm
+        other = None if node.else_case is None else self(node.else_case)
+        return node.replace(condition=condition, then_case=self(node.then_case), else_case=other)
+
+    @on(For)
+    def loop(self, node: For) -> Stmt:
+        """A loop that all lanes run alike."""
+        if self(node.min) is not node.min or self(node.extent) is not node.extent or node.kind == "parallel":
+            raise _NoVectorForm
+        return node.replace(body=self(node.body))
+
+    @on(SeqStmt)
+    def sequence(self, node: SeqStmt) -> Stmt:
+        """Statements one after the other: each for all lanes before the next."""
+        if _exchange(node):
+            raise _NoVectorForm
+        return node.replace(seq=tuple(self(s) for s in node.seq))
+
+    def below(self, node: Any) -> Any:
+        """Statements without a rule here have no vector form."""
+        if isinstance(node, Stmt):
+            raise _NoVectorForm
+        return super().below(node)
+
+
+def _pure(name: str) -> bool:
+    from relaxlang.ir.intrinsics import INTRINSICS
+
+    found = INTRINSICS.get(name)
+    return found is not None and found.pure and found.name not in ("call_pure_extern", "call_llvm_pure_intrin", "address_of")
+
+
+def _exchange(node: Stmt) -> bool:
+    """Whether statements hand values on through memory at different places, so that lanes might meet."""
+    stores: dict[Var, set[tuple[PrimExpr, ...]]] = {}
+    for one in walk(node):
+        if isinstance(one, BufferStore):
+            stores.setdefault(one.buffer.data, set()).add(one.indices)
+    for one in walk(node):
+        if isinstance(one, BufferLoad) and one.buffer.data in stores and stores[one.buffer.data] != {one.indices}:
+            return True
+    return any(len(places) > 1 for places in stores.values())
