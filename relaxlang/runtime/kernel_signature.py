@@ -24,6 +24,8 @@ DIM_OPS: dict[str, Callable[[int, int], int]] = {
     "max": max,
 }
 MAX_DIM_DEPTH = 64
+SYMBOL_PREFIX = "rlx_"
+"""Goes before a PrimFunc's name in object code, so that a kernel called `exp` is not taken for the C library's."""
 
 
 @dataclass(frozen=True, slots=True)

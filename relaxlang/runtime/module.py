@@ -12,6 +12,7 @@ from relaxlang.runtime.device import Device
 from relaxlang.runtime.errors import unknown_function
 from relaxlang.runtime.executable import Executable
 from relaxlang.runtime.kernel import Kernel
+from relaxlang.runtime.kernel_signature import SYMBOL_PREFIX
 from relaxlang.runtime.registry import PackedFunc
 
 if TYPE_CHECKING:
@@ -20,7 +21,10 @@ if TYPE_CHECKING:
 Linker = Callable[[Executable], Mapping[str, Kernel]]
 Exporter = Callable[["RuntimeModule", str], None]
 
+Adopter = Callable[[Executable, ctypes.CDLL], None]
+
 _linkers: list[Linker] = []
+_adopters: list[Adopter] = []
 _exporters: dict[str, Exporter] = {}
 
 
@@ -28,6 +32,12 @@ def set_linker(linker: Linker) -> None:
     """Install what makes kernels of an executable's object code (code generation does, when it is imported). It checks
     that the code is for this machine."""
     _linkers[:] = [linker]
+
+
+def set_adopter(adopter: Adopter) -> None:
+    """Install what a shared library is shown to before any of its kernels runs (code generation does): it checks that
+    the code is for this machine and connects it with this process."""
+    _adopters[:] = [adopter]
 
 
 def set_exporter(suffix: str, exporter: Exporter) -> None:
@@ -138,7 +148,8 @@ def load_module(path: str | os.PathLike[str]) -> RuntimeModule:
 
 
 def _load_library(path: str) -> RuntimeModule:
-    """Symbols: `relaxlang_executable` (bytes), `relaxlang_executable_size` (uint64), and one function per kernel."""
+    """Symbols: `relaxlang_executable` (bytes), `relaxlang_executable_size` (uint64), and one function per kernel, its
+    name behind `SYMBOL_PREFIX`."""
     try:
         library = ctypes.CDLL(os.path.abspath(path))
     except OSError as error:
@@ -149,9 +160,11 @@ def _load_library(path: str) -> RuntimeModule:
     except ValueError:
         fail("RLX6019", f"`{path}` holds no relaxlang executable", help="write it by `export_library`")
     executable = Executable.from_bytes(blob, path)
+    for adopt in _adopters:
+        adopt(executable, library)
     kernels: dict[str, Kernel] = {}
     for signature in executable.kernel_signatures():
-        symbol = getattr(library, signature.name, None)
+        symbol = getattr(library, SYMBOL_PREFIX + signature.name, None)
         if symbol is None:
             fail("RLX6019", f"`{path}` lacks the kernel `{signature.name}`")
         where = ctypes.cast(symbol, ctypes.c_void_p).value or 0

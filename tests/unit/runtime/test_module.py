@@ -24,6 +24,7 @@ def rt_mod():
 @pytest.fixture(autouse=True)
 def clean_slots(monkeypatch):
     monkeypatch.setattr(module, "_linkers", [])
+    monkeypatch.setattr(module, "_adopters", [])
     monkeypatch.setattr(module, "_exporters", {})
 
 
@@ -101,9 +102,9 @@ def test_shared_library(tmp_path):
         "#include <stdint.h>\n"
         f"const unsigned char relaxlang_executable[] = {{{', '.join(map(str, blob))}}};\n"
         f"const uint64_t relaxlang_executable_size = {len(blob)};\n"
-        "int32_t add(float *a, float *b, float *c, int64_t n) {\n"
+        "int32_t rlx_add(float *a, float *b, float *c, int64_t n) {\n"
         "  for (int64_t i = 0; i < n * 4; ++i) c[i] = a[i] + b[i];\n  return 0;\n}\n"
-        "int32_t shape_func(int64_t *heap) { heap[1] = heap[0] * 16; return 0; }\n"
+        "int32_t rlx_shape_func(int64_t *heap) { heap[1] = heap[0] * 16; return 0; }\n"
     )
     path = tmp_path / "m.so"
     subprocess.run(["cc", "-shared", "-fPIC", "-o", path, source], check=True)
