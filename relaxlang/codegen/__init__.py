@@ -1,24 +1,25 @@
 """Code generation: from TensorIR to machine code in this process, or in a file.
 
-In: PrimFuncs. Out: `CompiledKernel`s (object code, signature, LLVM and assembly text), and from these `Kernel`s that can
-be called. `build_kernels(funcs, target)` and `load_kernels(compiled)` are the way through.
+In: PrimFuncs. Out: `CompiledKernel`s (object code, signature, LLVM and assembly text), and from these `Kernel`s that
+can be called. `build_kernels(funcs, target)` and `load_kernels(compiled)` are the way through.
 
 Reading order: `target`; `kernel` (the entry points) with `signature`, `cache` and `jit`; `function` (the C signature),
 `stmt`, `expr`, `access`, `memory`, `parallel` (writing LLVM text; `text` and `lltypes` below them); `intrinsics` and
 `calls`; then what is computed: `algebra` (operators on LLVM values), `arithmetic`, `casts`, `narrow`, `math_single`,
-`math_double`; `compile` drives LLVM; `pool` holds the threads.
+`math_double`; `compile` drives LLVM; `pool` holds the threads; `library` writes shared libraries.
 
-Importing this package installs what links the kernels of an executable.
+Importing this package installs what links the kernels of an executable, and what writes and takes in `.so` files.
 """
 
 from __future__ import annotations
 
+import ctypes
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from relaxlang.runtime.executable import Executable
 from relaxlang.runtime.kernel import Kernel
-from relaxlang.runtime.module import set_linker
+from relaxlang.runtime.module import RuntimeModule, set_adopter, set_exporter, set_linker
 
 if TYPE_CHECKING:
     from relaxlang.codegen.kernel import (
@@ -56,4 +57,18 @@ def _link(executable: Executable) -> dict[str, Kernel]:
     return link_executable(executable)
 
 
+def _export(module: RuntimeModule, path: str) -> None:
+    from relaxlang.codegen.library import export_library
+
+    export_library(module, path)
+
+
+def _adopt(executable: Executable, library: ctypes.CDLL) -> None:
+    from relaxlang.codegen.library import adopt_library
+
+    adopt_library(executable, library)
+
+
 set_linker(_link)
+set_exporter(".so", _export)
+set_adopter(_adopt)
