@@ -17,7 +17,7 @@ from relaxlang.ir import prim, relax, tir
 from relaxlang.ir.prim import INT64, PrimExpr
 from relaxlang.ops.functions import BodyEvaluator
 from relaxlang.ops.values import UNKNOWN, Dim, Erased, TensorValue, Unknown, as_dim
-from relaxlang.syntax.comptime import Closure, Scope, Value, error
+from relaxlang.syntax.comptime import Closure, Scope, Value, error, negate
 
 
 class Stage(Value):
@@ -103,6 +103,20 @@ class OpEvaluator(BodyEvaluator):
                 raise Erased
             return (str(a) == str(b)) == (op == "==")
         return super().binary(op, a, b, span)
+
+    def unary(self, op: str, a: Any, span: Span | None) -> Any:
+        # 0 - x would lose the sign of a zero.
+        return negate(a, span) if op == "-" and isinstance(a, PrimExpr) and a.dtype.is_float else super().unary(op, a, span)
+
+    def truth(self, value: Any, span: Span | None) -> bool:
+        if isinstance(value, Unknown):
+            raise Erased
+        return super().truth(value, span)
+
+    def iterate(self, value: Any, span: Span | None) -> list[Any]:
+        if isinstance(value, Unknown):
+            raise Erased
+        return super().iterate(value, span)
 
     # --- tensor computations ------------------------------------------------------------------------------------------
     def compute(self, shape: Any, function: Any, name: str, span: Span | None) -> Any:

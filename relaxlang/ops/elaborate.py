@@ -8,14 +8,15 @@ from typing import Any
 from relaxlang.base.diagnostics import DiagnosticError
 from relaxlang.base.source import Span
 from relaxlang.ir import prim, relax
-from relaxlang.ir.struct_info import StructInfo, TensorStructInfo, TupleStructInfo, tensor_info
+from relaxlang.ir.struct_info import StructInfo, TensorStructInfo, TupleStructInfo, shape_info, tensor_info
 from relaxlang.ir.visit import children, free_vars
 from relaxlang.ops.body import OpEvaluator
 from relaxlang.ops.definition import OpDef
+from relaxlang.ops.functions import CompileTimeFunction
 from relaxlang.ops.kernel import Kernel, build_kernel
 from relaxlang.ops.signature import attribute_value, bind
 from relaxlang.ops.unify import argument_value, match_arguments
-from relaxlang.ops.values import Erased, TensorValue, Unknown, as_dim
+from relaxlang.ops.values import Dim, Erased, TensorValue, Unknown, as_dim
 from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import Scope, as_dtype, error
 
@@ -55,7 +56,10 @@ def lower_call(definition: OpDef, call: relax.Call, lookup: Lookup) -> Kernel | 
     if not results or not all(isinstance(r, TensorValue) for r in results):
         raise error("RLX0139", f"the body of `R.{definition.name}` does not return a tensor", definition.span)
     kernel = build_kernel(ev, tensors, results, is_tuple)
-    return kernel.replace(casts=_casts(ev, tensors)) if ev.fresh else kernel
+    if not ev.fresh:
+        return kernel
+    shapes = [(a, v) for a, v, p in zip(call.args, values, params) if p.kinds[0] == "shape" and isinstance(v, tuple)]
+    return kernel.replace(casts=_casts(ev, tensors, shapes))
 
 
 def _evaluator(definition: OpDef, call: relax.Call, lookup: Lookup | None) -> OpEvaluator:
@@ -97,19 +101,27 @@ def _requirements(definition: OpDef) -> tuple[tree.Stmt, ...]:
     if cached is None:
         count = 0
         for stmt in definition.body:
-            if _computes(stmt):
+            if _computes(stmt, definition.scope):
                 break
             count += 1
         cached = _requirement_cache[id(definition)] = (definition, definition.body[:count])
     return cached[1]
 
 
-def _computes(stmt: tree.Stmt) -> bool:
+def _computes(stmt: tree.Stmt, scope: Scope) -> bool:
+    """Whether a statement returns or makes a tensor, itself or in a function that it calls."""
     work: list[Any] = [stmt]
+    seen: set[int] = set()
     while work:
         node = work.pop()
-        if isinstance(node, tree.Return):
+        if isinstance(node, tree.Return) and node is stmt:
             return True
+        if isinstance(node, tree.Call) and isinstance(node.func, tree.Name):
+            place = scope.find(node.func.id)
+            function = place.names[node.func.id] if place is not None else None
+            if isinstance(function, CompileTimeFunction) and id(function) not in seen:
+                seen.add(id(function))
+                work.extend(function.function.body)
         if isinstance(node, tree.Attribute) and isinstance(node.value, tree.Name):
             if node.value.id == "R" or (node.value.id == "T" and node.attr in ("compute", "reduce_axis")):
                 return True
@@ -164,14 +176,19 @@ def _erase(ev: OpEvaluator, info: StructInfo) -> StructInfo:
 
 
 # --- lowering ---------------------------------------------------------------------------------------------------------
-def _casts(ev: OpEvaluator, tensors: list[TensorValue]) -> tuple[tuple[relax.Expr, TensorStructInfo], ...]:
+def _casts(
+    ev: OpEvaluator, tensors: list[TensorValue], shapes: list[tuple[relax.Expr, tuple[Dim, ...]]]
+) -> tuple[tuple[relax.Expr, StructInfo], ...]:
     """The arguments whose dimensions are not known, each with the struct info that names them."""
-    casts = []
+    casts: list[tuple[relax.Expr, StructInfo]] = []
     for tensor in tensors:
         shape = tensor.shape
         if not isinstance(shape, Unknown) and tensor.expr is not None and any(isinstance(d, prim.Var) and d in ev.fresh for d in shape):
             dtype = None if isinstance(tensor.dtype, Unknown) else tensor.dtype
             casts.append((tensor.expr, tensor_info(tuple(as_dim(d) for d in shape), dtype)))
+    for expr, dims in shapes:
+        if any(isinstance(d, prim.Var) and d in ev.fresh for d in dims):
+            casts.append((expr, shape_info(tuple(as_dim(d) for d in dims))))
     return tuple(casts)
 
 

@@ -8,7 +8,7 @@ from relaxlang.base.node import Node, node
 from relaxlang.ir import prim, relax, tir
 from relaxlang.ir.attrs import Attrs
 from relaxlang.ir.prim import INT64, PrimExpr
-from relaxlang.ir.struct_info import StructInfo, TensorStructInfo, TupleStructInfo, tensor_info
+from relaxlang.ir.struct_info import StructInfo, TupleStructInfo, tensor_info
 from relaxlang.ir.visit import Substitute, free_vars, substitute, walk
 from relaxlang.ops.body import Computed, OpEvaluator, Stage
 from relaxlang.ops.values import TensorValue, as_dim
@@ -27,7 +27,7 @@ class Kernel(Node):
     args: tuple[relax.Expr, ...]
     tir_vars: tuple[PrimExpr, ...]
     out: StructInfo
-    casts: tuple[tuple[relax.Expr, TensorStructInfo], ...] = ()
+    casts: tuple[tuple[relax.Expr, StructInfo], ...] = ()
 
 
 def build_kernel(ev: OpEvaluator, inputs: list[TensorValue], results: list[TensorValue], is_tuple: bool) -> Kernel:

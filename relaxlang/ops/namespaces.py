@@ -73,7 +73,20 @@ def _simplify(ev: OpEvaluator, args: list[Any], kwargs: dict[str, Any], node: tr
     return ev.analyzer.simplify(args[0]) if isinstance(args[0], PrimExpr) else args[0]
 
 
+def _number(ev: OpEvaluator, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> Any:
+    """`number(x)`: the value of a constant scalar; what is not constant is not known."""
+    value = args[0]
+    if isinstance(value, prim.Cast) and isinstance(value.value, (prim.IntImm, prim.FloatImm)):
+        value = value.value
+    if isinstance(value, (prim.IntImm, prim.FloatImm)):
+        return value.value
+    if isinstance(value, PrimExpr):
+        raise Erased
+    return value
+
+
 FUNCTIONS: dict[str, Value] = {
+    "number": _builtin("number", _number),
     "same": _builtin("same", _same),
     "differ": _builtin("differ", _differ),
     "known": _builtin("known", _known),

@@ -14,7 +14,7 @@ from relaxlang.ir.attrs import Attrs, freeze
 from relaxlang.ir.prim import INT64, PrimExpr
 from relaxlang.ir.struct_info import TensorStructInfo
 from relaxlang.ops.definition import OpDef, OpParam
-from relaxlang.syntax.comptime import Evaluator, as_dtype, describe, error
+from relaxlang.syntax.comptime import Evaluator, Scope, as_dtype, describe, error
 
 _MISSING = object()
 
@@ -33,11 +33,12 @@ def make_call(definition: OpDef, args: list[Any], kwargs: dict[str, Any], span: 
             gap = gap or param
             continue
         if gap is not None:
-            values.append(_default_arg(definition, gap, span))
+            values.append(_default_arg(definition, gap, given, span))
             gap = None
         converted = _ARG[param.kinds[0]](definition, param, value, like, span)
         if isinstance(converted.struct_info, TensorStructInfo) and like is None:
             like = converted.struct_info.dtype
+        given[param.name] = converted
         values.append(converted)
     attrs: dict[str, Any] = {}
     for param in definition.attr_params:
@@ -97,9 +98,9 @@ def _wrong(definition: OpDef, param: OpParam, wanted: str, value: Any, span: Spa
 
 
 # --- arguments --------------------------------------------------------------------------------------------------------
-def _default_arg(definition: OpDef, param: OpParam, span: Span | None) -> relax.Expr:
-    """The default of a parameter that was left out before one that was given."""
-    value = None if param.default is None else Evaluator().expr(param.default, definition.scope)
+def _default_arg(definition: OpDef, param: OpParam, given: dict[str, Any], span: Span | None) -> relax.Expr:
+    """The default of a parameter that was left out before one that was given; it may name an earlier parameter."""
+    value = None if param.default is None else Evaluator().expr(param.default, Scope(given, definition.scope))
     if value is None:
         raise error("RLX0113", f"`R.{definition.name}`: give `{param.name}` before the parameters after it", span)
     return _ARG[param.kinds[0]](definition, param, value, None, span)

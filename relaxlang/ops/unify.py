@@ -13,7 +13,7 @@ from typing import Any
 from relaxlang.base.dtype import DType
 from relaxlang.base.source import Span
 from relaxlang.ir import prim, relax
-from relaxlang.ir.prim import PrimExpr
+from relaxlang.ir.prim import INT64, PrimExpr
 from relaxlang.ir.struct_info import (
     ObjectStructInfo,
     PrimStructInfo,
@@ -48,7 +48,9 @@ def match_arguments(ev: OpEvaluator, definition: OpDef, values: list[Any], attrs
         elif param.default is None:
             raise error("RLX0113", f"`R.{definition.name}` lacks its argument `{param.name}`", span)
         else:
-            scope.names[param.name] = ev.expr(param.default, definition.scope)
+            value = ev.expr(param.default, scope)
+            # A scalar is an expression, whoever gave it.
+            scope.names[param.name] = prim.const(value, INT64) if param.kinds[0] == "scalar" and isinstance(value, int) else value
     return scope
 
 

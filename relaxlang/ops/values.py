@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from relaxlang.base.dtype import DType
@@ -35,6 +36,12 @@ class Unknown(Value):
         raise Erased
 
     def unary(self, ev: Evaluator, op: str, span: Span | None) -> Any:
+        raise Erased
+
+    def __len__(self) -> int:
+        raise Erased
+
+    def __iter__(self) -> Iterator[Any]:
         raise Erased
 
 

@@ -243,6 +243,7 @@ _BUFFER_FIELDS: dict[str, Callable[[tir.Buffer], Any]] = {
 METHODS: dict[tuple[type, str], Callable[[Any], Any]] = {
     (str, "join"): lambda s: Builtin("join", lambda ev, args, kwargs, node: join_text(s, ev.iterate(args[0], node.span), node.span)),
     (str, "format"): lambda s: Builtin("format", lambda ev, args, kwargs, node: format_text(s, args, node.span)),
+    (str, "join"): lambda s: Builtin("join", lambda ev, args, kwargs, node: s.join(str(v) for v in ev.iterate(args[0], node.span))),
     (dict, "items"): lambda d: Builtin("items", lambda ev, args, kwargs, node: list(d.items())),
     (dict, "keys"): lambda d: Builtin("keys", lambda ev, args, kwargs, node: list(d)),
     (dict, "values"): lambda d: Builtin("values", lambda ev, args, kwargs, node: list(d.values())),
