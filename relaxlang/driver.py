@@ -15,7 +15,9 @@ from relaxlang.runtime.module import RuntimeModule
 from relaxlang.syntax.parser import decode_source
 
 
-def parse(text: str, filename: str | None = None, *, values: Mapping[str, Any] | None = None, check: bool = True) -> IRModule:
+def parse(
+    text: str, filename: str | None = None, *, values: Mapping[str, Any] | None = None, check: bool = True
+) -> IRModule:
     """The module that a text in TVMScript style states.
 
     `values` are the values of its compile-time parameters. With `check` every error that can be found before lowering is
@@ -45,7 +47,9 @@ def read_file(name: str) -> bytes:
         fail("RLX0017", f"`{name}` can't be read: {fault.strerror or fault}")
 
 
-def lower(mod: IRModule, pipeline: str | Pass = "default", *, target: Any = None, context: PassContext | None = None) -> IRModule:
+def lower(
+    mod: IRModule, pipeline: str | Pass = "default", *, target: Any = None, context: PassContext | None = None
+) -> IRModule:
     """The module after a pipeline; what the code generator takes when the pipeline ends as the default one does."""
     ctx = context or PassContext.current()
     if ctx.target is None and target is not None:
@@ -70,10 +74,7 @@ def build(
     to arrays. `pipeline` names the passes to run first: `"default"`, `"minimum"` (lowering alone), or text. A module
     without Relax functions gives its PrimFuncs alone. Raises `DiagnosticError`.
     """
-    from relaxlang.codegen.kernel import build_kernels, load_kernels
     from relaxlang.codegen.target import as_target
-    from relaxlang.codegen.vm import emit_functions
-    from relaxlang.runtime.exec_builder import ExecBuilder
 
     for given, known, what in ((executor, ("vm",), "executor"), (runtime, ("cpp", "c++"), "runtime")):
         if given is not None and given not in known:
@@ -86,6 +87,17 @@ def build(
 
         mod = bind_params(mod, "main", params)
     lowered = lower(mod, pipeline, target=chosen, context=pass_context)
+    return generate(lowered, chosen)
+
+
+def generate(lowered: IRModule, target: Any = None) -> RuntimeModule:
+    """The program that a lowered module is: machine code for its PrimFuncs, bytecode for its Relax functions."""
+    from relaxlang.codegen.kernel import build_kernels, load_kernels
+    from relaxlang.codegen.target import as_target
+    from relaxlang.codegen.vm import emit_functions
+    from relaxlang.runtime.exec_builder import ExecBuilder
+
+    chosen = as_target(target)
     kernels = build_kernels(dict(lowered.prim_funcs()), chosen)
     builder = ExecBuilder()
     for kernel in kernels.values():
