@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Union
 
-from relaxlang.codegen.text import FunctionText, ModuleText, mangled
 from relaxlang.codegen.lltypes import float_literal
+from relaxlang.codegen.text import FunctionText, ModuleText, mangled
 
 Like = Union["Num", int, float]
 

@@ -98,7 +98,7 @@ def extremum(a: Num, b: Num, of: DType, largest: bool) -> Num:
 
 
 def int_power(a: Num, b: Num, signed: bool) -> Num:
-    """a ** b of scalar integers by repeated squaring, wrapping; a negative exponent gives 1 // a ** -b, towards zero."""
+    """a ** b of scalar integers by repeated squaring, wrapping; a negative exponent gives 1 / a ** -b, truncated."""
     at, kind = a.at, a.type
     head, body, done = at.label("power"), at.label("square"), at.label("powered")
     before = at.block

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from relaxlang.base.dtype import DType
 from relaxlang.base.suggest import did_you_mean
 from relaxlang.codegen.algebra import Num
 from relaxlang.codegen.expr import ExprEmitter
 from relaxlang.codegen.lltypes import memory_type, value_type
-from relaxlang.codegen.text import FunctionText, mangled
+from relaxlang.codegen.text import FunctionText, symbol
 from relaxlang.ir import prim
-
-if TYPE_CHECKING:
-    from relaxlang.codegen.stmt import StmtEmitter
 
 # LLVM intrinsics that may be called by name: number of operands. All are overloaded by the type of the first.
 _LLVM = {
@@ -50,7 +46,7 @@ def call_function(em: ExprEmitter, e: prim.Call, name: str) -> str:
         em.fail("RLX5019", f"`{name}` has {len(func.params)} parameters and is called with {len(e.args)} arguments", e)
     dims = implicit_dims(func)
     if dims:
-        em.fail("RLX5019", f"`{name}` has the symbolic dimension `{dims[0].name}`, which a call within TIR cannot give", e,
+        em.fail("RLX5019", f"`{name}` has the symbolic dimension `{dims[0].name}`, which a call cannot give", e,
                 help=f"make `{dims[0].name}` a parameter of `{name}`")  # fmt: skip
     if name not in context.callees:
         context.callees[name] = context.module.fresh(f"rlx.callee.{name}")
@@ -66,19 +62,13 @@ def call_function(em: ExprEmitter, e: prim.Call, name: str) -> str:
     return _checked_call(em, context.callees[name], args, func.ret_type)
 
 
-def _checked_call(em: StmtEmitter, callee: str, args: list[tuple[str, str]], result: DType | None) -> str:
-    from relaxlang.codegen.text import symbol
-
+def _checked_call(em: ExprEmitter, callee: str, args: list[tuple[str, str]], result: DType | None) -> str:
     slot = ""
     if result is not None and result.name != "void":
         slot = em.at.alloca(f"alloca {value_type(result)}")
         args = [*args, ("ptr", slot)]
     status = em.at.call("i32", symbol(callee), *args)
-    failed, passed = em.at.label("failed"), em.at.label("passed")
-    em.at.branch_if(em.at.value(f"icmp eq i32 {status}, 0"), passed, failed, em.context.likely)
-    em.at.start(failed)
-    em.leave(status)
-    em.at.start(passed)
+    em.assume_zero(status)
     return em.at.value(f"load {value_type(result)}, ptr {slot}") if slot and result is not None else "0"
 
 
@@ -105,7 +95,12 @@ def _llvm_intrinsic(em: ExprEmitter, e: prim.Call) -> str:
     base = base if base in _LLVM else base.rpartition(".")[0]
     if base not in _LLVM:
         near = did_you_mean(name.value, [f"llvm.{n}" for n in _LLVM])
-        em.fail("RLX5013", f"the LLVM intrinsic `{name.value}` is not available", e, help=f"did you mean `{near}`?" if near else "")
+        em.fail(
+            "RLX5013",
+            f"the LLVM intrinsic `{name.value}` is not available",
+            e,
+            help=f"did you mean `{near}`?" if near else "",
+        )
     if len(args) != _LLVM[base] or any(a.dtype is not e.dtype for a in args):
         em.fail("RLX5013", f"`llvm.{base}` takes {_LLVM[base]} operands of its result's type {e.dtype}", e)
     values = [em.num(a) for a in args]

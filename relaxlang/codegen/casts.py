@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from relaxlang.base.dtype import DType
 from relaxlang.codegen.algebra import Num, inline_call
-from relaxlang.codegen.narrow import rounded
 from relaxlang.codegen.lltypes import is_narrow, value_type
+from relaxlang.codegen.narrow import rounded
 
 
 def convert(value: Num, source: DType, to: DType) -> Num:

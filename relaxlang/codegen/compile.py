@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -58,6 +59,18 @@ def optimized(text: str, target: Target) -> Any:
     builder = binding.create_pass_builder(tm, tuning)
     builder.getModulePassManager().run(module, builder)
     return module
+
+
+def joined(texts: Sequence[str]) -> str:
+    """One IR text that has the functions of several; internal names that clash are changed."""
+    start()
+    if len(texts) == 1:
+        return texts[0]
+    context = binding.create_context()
+    whole = binding.parse_assembly("", context)
+    for text in texts:
+        whole.link_in(binding.parse_assembly(text, context))
+    return str(whole)
 
 
 def _first_line(text: str) -> str:

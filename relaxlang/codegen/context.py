@@ -37,15 +37,17 @@ class KernelContext:
         self.result: DType | None = None
         self._metadata = ['!0 = !{!"branch_weights", i32 1000000, i32 1}']
 
-    def status(self, message: str) -> int:
+    def status(self, message: str) -> str:
         """The status that stands for a message; the same one for the same text."""
         if message not in self.messages:
             self.messages.append(message)
-        return self.messages.index(message) + 1
+        return str(self.messages.index(message) + 1)
 
     def loop_metadata(self, loop: tir.For) -> str:
         """What is to stand after a loop's jump back: hints to LLVM for `unroll` and `vectorized` loops."""
-        hint = {"unroll": '!"llvm.loop.unroll.enable"', "vectorized": '!"llvm.loop.vectorize.enable", i1 true'}.get(loop.kind)
+        hint = {"unroll": '!"llvm.loop.unroll.enable"', "vectorized": '!"llvm.loop.vectorize.enable", i1 true'}.get(
+            loop.kind
+        )
         if hint is None:
             return ""
         n = len(self._metadata)

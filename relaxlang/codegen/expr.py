@@ -11,9 +11,10 @@ from relaxlang.base.node import Node
 from relaxlang.codegen import arithmetic
 from relaxlang.codegen.algebra import Num, inline_call
 from relaxlang.codegen.casts import convert
+from relaxlang.codegen.context import KernelContext
 from relaxlang.codegen.lltypes import constant, is_narrow, memory_type, value_type
 from relaxlang.codegen.narrow import load_bits, rounded, store_bits
-from relaxlang.codegen.text import FunctionText, ModuleText
+from relaxlang.codegen.text import FunctionText
 from relaxlang.ir import prim
 from relaxlang.ir.prim import PrimExpr, Var
 from relaxlang.ir.tir import Buffer
@@ -24,16 +25,20 @@ _PREDICATES = {
     prim.LE: ("ole", "sle", "ule"), prim.GT: ("ogt", "sgt", "ugt"), prim.GE: ("oge", "sge", "uge"),
 }  # fmt: skip
 _PLAIN = {prim.Add: ("fadd", "add"), prim.Sub: ("fsub", "sub"), prim.Mul: ("fmul", "mul")}
-_EFFECTLESS = (prim.BufferLoad, prim.Call)
 
 
 class ExprEmitter:
-    """Writes expressions into a function. `env` gives the operand of each variable in scope."""
+    """Writes expressions into a function that returns an i32 status.
 
-    def __init__(self, module: ModuleText, at: FunctionText, env: dict[Var, str]) -> None:
-        self.module = module
+    `env` gives the operand of each variable in scope, `heap` the memory to give back before the function returns.
+    """
+
+    def __init__(self, context: KernelContext, at: FunctionText, env: dict[Var, str]) -> None:
+        self.context = context
+        self.module = context.module
         self.at = at
         self.env = env
+        self.heap: list[str] = []
         self.place: Node | None = None
         self._memo: dict[int, tuple[str, PrimExpr]] = {}
 
@@ -50,7 +55,7 @@ class ExprEmitter:
     def expr(self, e: PrimExpr) -> str:
         """The operand of an expression; shared subexpressions are computed once."""
         if e.__class__ is prim.IntImm or e.__class__ is prim.FloatImm:
-            return constant(e.value, e.of)  # type: ignore[attr-defined]
+            return constant(e.value, e.of)
         known = self._memo.get(id(e))
         if known is not None:
             return known[0]
@@ -69,6 +74,29 @@ class ExprEmitter:
         """An operand of a dtype as a `Num`."""
         return Num(self.at, ref, value_type(of))
 
+    # --- leaving ------------------------------------------------------------------------------------------------------
+    def free(self, keep: int) -> None:
+        """Give back the heap memory allocated after the first `keep` allocations."""
+        for pointer in reversed(self.heap[keep:]):
+            self.at.call("void", self.module.external("free", "void", ["ptr"]), ("ptr", pointer))
+
+    def leave(self, status: str) -> None:
+        """Return from the function."""
+        self.free(0)
+        self.at.finish(f"ret i32 {status}")
+
+    def require(self, condition: str, status: str) -> None:
+        """Go on when the i1 `condition` holds; else return the status."""
+        failed, passed = self.at.label("failed"), self.at.label("passed")
+        self.at.branch_if(condition, passed, failed, self.context.likely)
+        self.at.start(failed)
+        self.leave(status)
+        self.at.start(passed)
+
+    def assume_zero(self, status: str) -> None:
+        """Go on when the status of something that was called is 0; else return it."""
+        self.require(self.at.value(f"icmp eq i32 {status}, 0"), status)
+
     # --- memory -------------------------------------------------------------------------------------------------------
     def pointer(self, var: Var) -> str:
         """The operand of a data pointer."""
@@ -78,7 +106,7 @@ class ExprEmitter:
         return made
 
     def address(self, buffer: Buffer, indices: tuple[PrimExpr, ...]) -> str:
-        """The pointer to the element of a flat buffer at a scalar index, or the vector of pointers at a vector index."""
+        """The pointer to an element of a flat buffer; a vector of pointers at a vector index."""
         index, base = self.flat_index(buffer, indices), self.pointer(buffer.data)
         lanes = index.dtype.lanes
         scalar = memory_type(buffer.dtype.scalar)
@@ -190,9 +218,9 @@ def _logic(em: ExprEmitter, e: prim.CmpOp) -> str:
     both = isinstance(e, prim.And)
     if e.dtype.lanes > 1 or em.speculable(e.b):
         return em.at.value(f"{'and' if both else 'or'} {value_type(e.dtype)} {em.expr(e.a)}, {em.expr(e.b)}")
-    fixed = "false" if both else "true"
-    arms = [lambda: em.expr(e.b), lambda: fixed]
-    return em.conditional(em.expr(e.a), *(arms if both else arms[::-1]), "i1")
+    if both:
+        return em.conditional(em.expr(e.a), lambda: em.expr(e.b), lambda: "false", "i1")
+    return em.conditional(em.expr(e.a), lambda: "true", lambda: em.expr(e.b), "i1")
 
 
 def _not(em: ExprEmitter, e: prim.Not) -> str:

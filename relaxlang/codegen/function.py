@@ -11,10 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from relaxlang.base.diagnostics import fail
 from relaxlang.codegen.casts import convert
 from relaxlang.codegen.context import KernelContext
-from relaxlang.codegen.lltypes import is_narrow, memory_type, value_type
+from relaxlang.codegen.lltypes import is_narrow, memory_type
 from relaxlang.codegen.stmt import StmtEmitter
 from relaxlang.codegen.target import Target
 from relaxlang.codegen.text import FunctionText, symbol
@@ -114,17 +113,9 @@ def _bind_layout(em: StmtEmitter, buffer: Buffer, *, check: bool) -> None:
     for given, wanted in pairs:
         if isinstance(given, Var) and given not in em.env:
             em.env[given] = em.expr(prim.cast(wanted, given.dtype))
-        elif check and not (isinstance(given, prim.IntImm) and isinstance(wanted, prim.IntImm) and given.value == wanted.value):
+        elif check and not (
+            isinstance(given, prim.IntImm) and isinstance(wanted, prim.IntImm) and given.value == wanted.value
+        ):
             same = em.num(prim.cast(given, INT64)).equals(em.num(wanted))
-            em.require(same.ref, f"`{buffer.name}` has other strides or another offset than a contiguous tensor")
-
-
-def check_defined(func: PrimFunc, name: str) -> None:
-    """Fail when a parameter's buffer has a rank that its strides do not match."""
-    for buffer in func.buffer_map.values():
-        if buffer.strides and len(buffer.strides) != len(buffer.shape):
-            fail("RLX5016", f"`{buffer.name}` of `{name}` has {len(buffer.shape)} dimensions and {len(buffer.strides)} strides",
-                 buffer.span)  # fmt: skip
-
-
-__all__ = ["KernelText", "PREFIX", "check_defined", "emit_function", "emit_kernel", "implicit_dims", "scalar_params", "value_type"]
+            message = f"`{buffer.name}` has other strides or another offset than a contiguous tensor"
+            em.require(same.ref, em.context.status(message))

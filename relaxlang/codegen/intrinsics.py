@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from relaxlang.base.dtype import DType
+from relaxlang.base.dtype import DType, dtype
 from relaxlang.codegen import arithmetic, calls, math_double, math_single
 from relaxlang.codegen.algebra import Function, Num, inline_call
 from relaxlang.codegen.casts import convert
 from relaxlang.codegen.expr import ExprEmitter
 from relaxlang.codegen.lltypes import constant, is_narrow, memory_type, value_type
 from relaxlang.codegen.narrow import FORMATS, load_bits, rounded, store_bits
+from relaxlang.codegen.text import FunctionText, mangled
 from relaxlang.ir import prim
 
 Emit = Callable[[ExprEmitter, prim.Call], str]
@@ -27,7 +28,13 @@ _SINGLE: dict[str, Function] = {
         "sin", "cos", "tan", "atan2", "hypot")},
     "pow": math_double.power,
 }  # fmt: skip
-_ROUNDING = {"floor": "llvm.floor", "ceil": "llvm.ceil", "trunc": "llvm.trunc", "round": "llvm.rint", "nearbyint": "llvm.rint"}
+_ROUNDING = {
+    "floor": "llvm.floor",
+    "ceil": "llvm.ceil",
+    "trunc": "llvm.trunc",
+    "round": "llvm.rint",
+    "nearbyint": "llvm.rint",
+}
 _BITWISE = {"bitwise_and": "and", "bitwise_or": "or", "bitwise_xor": "xor"}
 _NO_CODE = {
     "tvm_thread_allreduce": "reduces over GPU threads", "tvm_storage_sync": "synchronises GPU threads",
@@ -52,19 +59,30 @@ def emit_call(em: ExprEmitter, e: prim.Call) -> str:
 def _float_args(em: ExprEmitter, e: prim.Call) -> list[Num]:
     for arg in e.args:
         if not arg.dtype.is_float:
-            em.fail("RLX5016", f"`T.{e.op}` needs floating-point operands, not {arg.dtype}", e, help="cast to float32 first")
+            em.fail(
+                "RLX5016", f"`T.{e.op}` needs floating-point operands, not {arg.dtype}", e, help="cast to float32 first"
+            )
     return [em.num(a) for a in e.args]
 
 
 def _math(em: ExprEmitter, e: prim.Call) -> str:
     name = str(e.op)
     if name == "pow" and e.dtype.is_integer:
-        return calls.by_lane(em, e.dtype, [em.num(a) for a in e.args], lambda at, xs: inline_call(
-            at, f"rlx.pow.{'s' if e.dtype.is_int else 'u'}", lambda a, b: arithmetic.int_power(a, b, e.dtype.is_int), *xs)).ref
+        return _int_power(em, e)
     args = _float_args(em, e)
     if e.dtype.bits == 64:
         return _double(em, e, name, args).ref
     return rounded(inline_call(em.at, f"rlx.{name}", _SINGLE[name], *args), e.dtype).ref
+
+
+def _int_power(em: ExprEmitter, e: prim.Call) -> str:
+    signed = e.dtype.is_int
+    name = "rlx.pow.signed" if signed else "rlx.pow.unsigned"
+
+    def one(at: FunctionText, xs: list[Num]) -> Num:
+        return inline_call(at, name, lambda a, b: arithmetic.int_power(a, b, signed), *xs)
+
+    return calls.by_lane(em, e.dtype, [em.num(a) for a in e.args], one).ref
 
 
 def _double(em: ExprEmitter, e: prim.Call, name: str, args: list[Num]) -> Num:
@@ -78,10 +96,14 @@ def _double(em: ExprEmitter, e: prim.Call, name: str, args: list[Num]) -> Num:
 
 
 def _library(em: ExprEmitter, e: prim.Call, name: str, args: list[Num]) -> Num:
-    function = em.module.external(name, "double", ["double"] * len(args), "nounwind willreturn memory(none)")
-    return calls.by_lane(
-        em, e.dtype, args, lambda at, xs: Num(at, at.call("double", function, *((x.type, x.ref) for x in xs)), "double")
-    )
+    """A function of the C library on doubles, by lane."""
+    kinds = [a.scalar for a in args]
+    function = em.module.external(name, "double", kinds, "nounwind willreturn memory(none)")
+
+    def one(at: FunctionText, xs: list[Num]) -> Num:
+        return Num(at, at.call("double", function, *((x.type, x.ref) for x in xs)), "double")
+
+    return calls.by_lane(em, e.dtype, args, one)
 
 
 def _sqrt(em: ExprEmitter, e: prim.Call) -> str:
@@ -116,9 +138,7 @@ def _ldexp(em: ExprEmitter, e: prim.Call) -> str:
     x, power = em.num(e.args[0]), e.args[1]
     n = Num(em.at, convert(em.num(power), power.dtype, prim.INT32.with_lanes(power.dtype.lanes)).ref, x.like("i32"))
     if e.dtype.bits == 64:
-        function = em.module.external("ldexp", "double", ["double", "i32"], "nounwind willreturn memory(none)")
-        return calls.by_lane(em, e.dtype, [x, n], lambda at, xs: Num(
-            at, at.call("double", function, *((v.type, v.ref) for v in xs)), "double")).ref  # fmt: skip
+        return _library(em, e, "ldexp", [x, n]).ref
     return rounded(inline_call(em.at, "rlx.ldexp", math_double.ldexp, x, n), e.dtype).ref
 
 
@@ -146,7 +166,7 @@ def _abs(em: ExprEmitter, e: prim.Call) -> str:
         return x.abs().ref
     if not e.dtype.is_int:
         return x.ref
-    function = em.module.declare(f"llvm.abs.{calls.mangled(x.type)}", x.type, [x.type, "i1"])
+    function = em.module.declare(f"llvm.abs.{mangled(x.type)}", x.type, [x.type, "i1"])
     return em.at.call(x.type, function, (x.type, x.ref), ("i1", "false"))
 
 
@@ -181,7 +201,12 @@ def _shift(em: ExprEmitter, e: prim.Call) -> str:
     _integers(em, e)
     amount = e.args[1].value if isinstance(e.args[1], prim.Broadcast) else e.args[1]
     if isinstance(amount, prim.IntImm) and not 0 <= amount.value < e.dtype.bits:
-        em.fail("RLX5010", f"shift of {e.dtype} by {amount.value}", e, help=f"the amount must be from 0 to {e.dtype.bits - 1}")
+        em.fail(
+            "RLX5010",
+            f"shift of {e.dtype} by {amount.value}",
+            e,
+            help=f"the amount must be from 0 to {e.dtype.bits - 1}",
+        )
     a, by = em.num(e.args[0]), em.num(e.args[1])
     return arithmetic.shift(a, by, e.dtype, e.op == "shift_left").ref
 
@@ -194,13 +219,13 @@ def _popcount(em: ExprEmitter, e: prim.Call) -> str:
 
 def _clz(em: ExprEmitter, e: prim.Call) -> str:
     x, source = em.num(e.args[0]), e.args[0].dtype
-    function = em.module.declare(f"llvm.ctlz.{calls.mangled(x.type)}", x.type, [x.type, "i1"])
+    function = em.module.declare(f"llvm.ctlz.{mangled(x.type)}", x.type, [x.type, "i1"])
     made = Num(em.at, em.at.call(x.type, function, (x.type, x.ref), ("i1", "false")), x.type)
     return convert(made, _unsigned(source), e.dtype.with_lanes(source.lanes)).ref
 
 
 def _unsigned(of: DType) -> DType:
-    return prim.dtype(f"uint{of.bits}").with_lanes(of.lanes)
+    return dtype(f"uint{of.bits}").with_lanes(of.lanes)
 
 
 def _reinterpret(em: ExprEmitter, e: prim.Call) -> str:
@@ -210,7 +235,11 @@ def _reinterpret(em: ExprEmitter, e: prim.Call) -> str:
     stored = store_bits(x, source) if is_narrow(source) else x
     target = value_type(e.dtype) if not is_narrow(e.dtype) else memory_type(e.dtype)
     cast = "inttoptr" if target == "ptr" else "ptrtoint" if stored.type == "ptr" else "bitcast"
-    made = stored if stored.type == target else Num(em.at, em.at.value(f"{cast} {stored.type} {stored.ref} to {target}"), target)
+    made = (
+        stored
+        if stored.type == target
+        else Num(em.at, em.at.value(f"{cast} {stored.type} {stored.ref} to {target}"), target)
+    )
     return load_bits(made, e.dtype).ref if is_narrow(e.dtype) else made.ref
 
 

@@ -1,7 +1,7 @@
 """float32 functions computed in float64 and rounded once: within about half a ulp, without care for cancellation.
 
-The double-precision kernels below (`log`, `exp`, `atan`, `sin`, `cos`) are good to some 1e-12, which is all that a float32
-result needs. Their arguments are float32 values or come from such.
+The double-precision kernels below (`log`, `exp`, `atan`, `sin`, `cos`) are good to some 1e-12, which is all that a
+float32 result needs. Their arguments are float32 values or come from such.
 """
 
 from __future__ import annotations

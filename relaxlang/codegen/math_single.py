@@ -1,8 +1,8 @@
 """float32 functions in float32 arithmetic: those that models spend time in. Errors below 2 ulp over the whole range.
 
 Polynomials were fitted by weighted least squares towards the smallest largest relative error; the interval of each is
-named. A float32 value near 1.5 * 2**23 has its unit in the last place at 1: adding that number rounds to an integer, half
-to even, and leaves the integer in the low bits, also for NaN without harm.
+named. A float32 value near 1.5 * 2**23 has its unit in the last place at 1: adding that number rounds to an integer,
+half to even, and leaves the integer in the low bits; for NaN without harm.
 """
 
 from __future__ import annotations

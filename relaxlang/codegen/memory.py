@@ -34,7 +34,7 @@ def emit_allocate(em: StmtEmitter, s: tir.Allocate) -> None:
     bytes_ = str(max(size, ALIGN) + ALIGN - 1 & -ALIGN) if size is not None else _dynamic_size(em, s, message)
     function = em.module.external("aligned_alloc", "noalias ptr", ["i64", "i64"])
     pointer = em.at.call("noalias ptr", function, ("i64", str(ALIGN)), ("i64", bytes_))
-    em.require(em.at.value(f"icmp ne ptr {pointer}, null"), message)
+    em.require(em.at.value(f"icmp ne ptr {pointer}, null"), em.context.status(message))
     em.env[s.buffer_var] = pointer
     em.heap.append(pointer)
     em.stmt(s.body)
@@ -63,7 +63,7 @@ def _dynamic_size(em: StmtEmitter, s: tir.Allocate, message: str) -> str:
         over = Num(em.at, em.at.value(f"extractvalue {{ i64, i1 }} {pair}, 1"), "i1")
         bad = bad | over | (value < 0)
     bad = bad | total.compare("ugt", 1 << 62)
-    em.require((bad ^ 1).ref, message)
+    em.require((bad ^ 1).ref, em.context.status(message))
     return ((total + (2 * ALIGN - 1)) & -ALIGN).ref
 
 

@@ -1,7 +1,7 @@
 """Floats narrower than 32 bits: between their bits in memory and the float32 that computes for them.
 
-One algorithm serves every format that has exponent and mantissa: half to even, subnormals, overflow to infinity (or NaN,
-or the largest number, as the format has it), NaN kept. `float8_e8m0fnu`, a bare exponent, has its own.
+One algorithm serves every format that has exponent and mantissa: half to even, subnormals, overflow to infinity (or
+NaN, or the largest number, as the format has it), NaN kept. `float8_e8m0fnu`, a bare exponent, has its own.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def _encode(value: Num, name: str, width: int) -> Num:
         sign = (bits >> (32 - form.width)) & form.sign
         nan = sign ^ form.nan if form.top == "finite" else sign | form.nan
     else:
-        nan = form.nan
+        nan = bits.num(form.nan)
         negative = (bits < 0) & code.differs(0)
         code = negative.where(code | form.sign, code)
     return value.is_nan().where(nan, code).convert("trunc", f"i{width}")

@@ -2,8 +2,8 @@
 
 The pool is LLVM code, compiled once. A launch publishes a function and a number of chunks; whoever is free claims the
 next chunk by counting up a ticket that carries the launch's number, so a late thread cannot take a chunk of another
-launch. The caller takes part, and waits only for chunks that others have claimed: with no free processor it does all the
-work itself. A launch within a launch, or while another thread's is running, runs serially.
+launch. The caller takes part, and waits only for chunks that others have claimed: with no free processor it does all
+the work itself. A launch within a launch, or while another thread's is running, runs serially.
 
 Workers are Python daemon threads that sit in LLVM code without the interpreter lock. They spin for some 50 µs after a
 launch, then sleep on a futex. A forked child starts with workers of its own.
@@ -28,8 +28,8 @@ int64_t grain)`: the iterations from 0 to `extent`, in chunks of at least `grain
 MOST_THREADS = 256
 _FUTEX = {"x86_64": 202, "aarch64": 98}
 
-# Fields: ticket (launch << 32 | next chunk), body, context, extent, chunk size, chunks, chunks done, launch to sleep on,
-# sleepers, threads allowed, busy. Each hot word has a cache line of its own.
+# `ticket` is launch << 32 | next chunk, `done` counts chunks, `wake` is the launch that sleepers wait for, `limit` the
+# threads allowed, `busy` the lock of launching. Each hot word has a cache line of its own.
 _IR = """
 target triple = "{triple}"
 @ticket = internal global i64 0, align 128

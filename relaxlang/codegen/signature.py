@@ -12,7 +12,8 @@ from relaxlang.ir.visit import walk
 from relaxlang.runtime.kernel_signature import MAX_DIM_DEPTH, BufferParam, Dim, KernelSignature, ScalarParam
 
 _OPS: dict[type, str] = {
-    prim.Add: "+", prim.Sub: "-", prim.Mul: "*", prim.FloorDiv: "//", prim.FloorMod: "%", prim.Min: "min", prim.Max: "max",
+    prim.Add: "+", prim.Sub: "-", prim.Mul: "*", prim.FloorDiv: "//", prim.FloorMod: "%",
+    prim.Min: "min", prim.Max: "max",
 }  # fmt: skip
 
 

@@ -29,13 +29,11 @@ class Loop:
 
 
 class StmtEmitter(ExprEmitter):
-    """Writes statements into a function that returns an i32 status."""
+    """Writes statements into a function. `parallel`: the function is the body of a parallel loop."""
 
     def __init__(self, context: KernelContext, at: FunctionText, env: dict[Var, str]) -> None:
-        super().__init__(context.module, at, env)
-        self.context = context
+        super().__init__(context, at, env)
         self.loops: list[Loop] = []
-        self.heap: list[str] = []
         self.parallel = False
 
     def stmt(self, s: Stmt) -> None:
@@ -46,26 +44,15 @@ class StmtEmitter(ExprEmitter):
         self.begin(s)
         emit(self, s)
 
-    def free(self, keep: int) -> None:
-        """Give back the heap memory allocated after the first `keep` allocations."""
-        for pointer in reversed(self.heap[keep:]):
-            self.at.call("void", self.module.external("free", "void", ["ptr"]), ("ptr", pointer))
-
-    def leave(self, status: str) -> None:
-        """Return from the function."""
-        self.free(0)
-        self.at.finish(f"ret i32 {status}")
-
-    def require(self, condition: str, message: str) -> None:
-        """Go on when the i1 `condition` holds; else return the status that stands for `message`."""
-        failed, passed = self.at.label("failed"), self.at.label("passed")
-        self.at.branch_if(condition, passed, failed, self.context.likely)
-        self.at.start(failed)
-        self.leave(str(self.context.status(message)))
-        self.at.start(passed)
-
     def counted(
-        self, var: Var, first: str, end: str, body: Callable[[str], None], *, runs: bool, tail: str = "",
+        self,
+        var: Var,
+        first: str,
+        end: str,
+        body: Callable[[str], None],
+        *,
+        runs: bool,
+        tail: str = "",
         breakable: bool = True,
     ) -> None:
         """A loop of `var` from `first` while less than `end`; `runs` when at least one iteration is certain."""
@@ -220,7 +207,7 @@ def _attr(em: StmtEmitter, s: tir.AttrStmt) -> None:
 
 
 def _assert(em: StmtEmitter, s: tir.AssertStmt) -> None:
-    em.require(em.expr(s.condition), s.message)
+    em.require(em.expr(s.condition), em.context.status(s.message))
     em.stmt(s.body)
 
 

@@ -1,7 +1,7 @@
 """Targets: the processor that code is made for.
 
-`Target("llvm -mcpu=znver4 -num-cores=2")`, the same as a mapping, or None and `llvm` alone for this machine with all its
-features.
+`Target("llvm -mcpu=znver4 -num-cores=2")`, the same as a mapping, or None and `llvm` alone for this machine with all
+its features.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from relaxlang.base.diagnostics import fail
 from relaxlang.base.suggest import did_you_mean
 
-KINDS = ("llvm", "c")
+KINDS = ("llvm",)
 OPTIONS: dict[str, type] = {
     "mcpu": str, "mtriple": str, "mattr": str, "num-cores": int, "device": str, "model": str, "keys": str,
     "opt-level": int, "vector-width": int, "mabi": str, "mfloat-abi": str, "tag": str, "libs": str,
@@ -26,10 +26,10 @@ TargetLike = "Target | str | Mapping[str, Any] | None"
 class Target:
     """What code is generated for.
 
-    `kind` is `llvm`; `mcpu` and `mattr` (comma-separated, `+avx2,-fma`) are LLVM's processor and feature names, `mtriple` the
-    platform; empty ones mean this machine. `num_cores` is the number of threads that schedules plan for (0: not
-    stated), `opt_level` LLVM's level, `host` the target of code that runs beside. Unknown kinds and options are RLX5001
-    and RLX5002, values of the wrong type RLX5003.
+    `kind` is `llvm`; `mcpu` and `mattr` (comma-separated, `+avx2,-fma`) are LLVM's processor and feature names,
+    `mtriple` the platform; empty ones mean this machine. `num_cores` is the number of threads that schedules plan for
+    (0: not stated), `opt_level` LLVM's level, `host` the target of code that runs beside. Unknown kinds and options are
+    RLX5001 and RLX5002, values of the wrong type RLX5003.
     """
 
     __slots__ = ("kind", "options", "host")
@@ -133,7 +133,11 @@ def _option(name: str, value: Any) -> tuple[str, str | int]:
     if name not in OPTIONS:
         near = did_you_mean(name, OPTIONS)
         known = ", ".join(f"`-{n}`" for n in OPTIONS if n not in _IGNORED)
-        fail("RLX5002", f"unknown target option `-{name}`", help=f"did you mean `-{near}`?" if near else f"known: {known}")
+        fail(
+            "RLX5002",
+            f"unknown target option `-{name}`",
+            help=f"did you mean `-{near}`?" if near else f"known: {known}",
+        )
     if isinstance(value, (list, tuple)):
         value = ",".join(map(str, value))
     if OPTIONS[name] is str:

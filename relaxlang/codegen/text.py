@@ -44,7 +44,7 @@ class ModuleText:
         return self.declare(name, result, args, attributes)
 
     def intrinsic(self, base: str, of: str, args: Iterable[str] = (), *, result: str = "") -> str:
-        """Declare the LLVM intrinsic `base` overloaded for type `of` (`llvm.sqrt`, `<4 x float>`); returns its symbol."""
+        """Declare the LLVM intrinsic `base` overloaded for the type `of` (`llvm.sqrt`, `float`); returns its symbol."""
         return self.declare(f"{base}.{mangled(of)}", result or of, args or (of,))
 
     def data(self, content: bytes, align: int = 64) -> str:

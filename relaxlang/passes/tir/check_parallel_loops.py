@@ -16,8 +16,8 @@ from relaxlang.passes.base import PassContext, PrimFuncPass
 class CheckParallelLoops(PrimFuncPass):
     """Reports `T.parallel` loops whose iterations update the same element: threads would race for it.
 
-    Such a loop drives a reduction axis of a block, or holds a store that updates an element (`O[0] = O[0] + x`) which is
-    the same in every iteration. Changes nothing.
+    Such a loop drives a reduction axis of a block, or holds a store that updates an element (`O[0] = O[0] + x`) which
+    is the same in every iteration. Changes nothing.
     """
 
     def run_prim_func(self, func: PrimFunc, ctx: PassContext) -> PrimFunc:
@@ -78,7 +78,9 @@ class _Check(Visitor):
         for axis, value in zip(node.block.iter_vars, node.iter_values):
             for loop, depending, _ in self.loops:
                 if axis.kind == "reduce" and depending & set(free_vars(value)):
-                    self._report(loop, node.block, f"the reduction axis `{axis.var.name}` of the block `{node.block.name_hint}`")
+                    self._report(
+                        loop, node.block, f"the reduction axis `{axis.var.name}` of the block `{node.block.name_hint}`"
+                    )
             self._derive(axis.var, value)
         self.below(node)
 
@@ -105,8 +107,9 @@ class _Check(Visitor):
         if any(d.span is loop.span for d in self.found.items):
             return
         labels = [Label(node.span, "updated here")] if node.span else []
+        message = f"the parallel loop `{loop.loop_var.name}` carries a reduction: {what}"
         self.found.report(Diagnostic(
-            "RLX5011", f"the parallel loop `{loop.loop_var.name}` carries a reduction: {what}", loop.span, labels=labels,
+            "RLX5011", message, loop.span, labels=labels,
             help="make it a serial loop, or give each iteration a partial result of its own",
         ))  # fmt: skip
 

@@ -59,8 +59,8 @@ class _Flatten(Rewriter):
         """The one index of an access."""
         buffer = node.buffer
         if len(node.indices) != buffer.ndim:
-            fail("RLX3122", f"`{buffer.name}` has {buffer.ndim} dimensions and is accessed with {len(node.indices)} indices",
-                 node.span)  # fmt: skip
+            message = f"`{buffer.name}` has {buffer.ndim} dimensions and is accessed with {len(node.indices)} indices"
+            fail("RLX3122", message, node.span)
         indices = tuple(self(i) for i in node.indices)
         return indices if is_flat(buffer) else (element_offset(buffer, indices),)
 
@@ -68,7 +68,9 @@ class _Flatten(Rewriter):
     def load(self, node: BufferLoad) -> BufferLoad:
         """A load with one index."""
         predicate = None if node.predicate is None else self(node.predicate)
-        return node.replace(buffer=self.flat(node.buffer), indices=_same(node.indices, self.index(node)), predicate=predicate)
+        return node.replace(
+            buffer=self.flat(node.buffer), indices=_same(node.indices, self.index(node)), predicate=predicate
+        )
 
     @on(BufferStore)
     def store(self, node: BufferStore) -> BufferStore:

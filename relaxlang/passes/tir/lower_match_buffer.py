@@ -46,7 +46,11 @@ class _Lower(Substitute):
         region = self(match.source)
         view, source = match.buffer, region.buffer
         if len(view.shape) > len(region.region) or view.dtype is not source.dtype:
-            fail("RLX3120", f"`{view.name}` cannot be a view of a region of `{source.name}`: rank or dtype differ", match.span)
+            fail(
+                "RLX3120",
+                f"`{view.name}` cannot be a view of a region of `{source.name}`: rank or dtype differ",
+                match.span,
+            )
         self.views[view] = region
         self._bind(view.data, source.data)
         kept = region.region[len(region.region) - len(view.shape) :]

@@ -53,7 +53,12 @@ def _order(loops: list[For], realize: BlockRealize) -> list[For] | None:
     block, variables = realize.block, {s.loop_var for s in loops}
     kinds: dict[Var, str] = {}
     for axis, value in zip(block.iter_vars, realize.iter_values):
-        if not isinstance(value, Var) or value not in variables or value in kinds or axis.kind not in ("spatial", "reduce"):
+        if (
+            not isinstance(value, Var)
+            or value not in variables
+            or value in kinds
+            or axis.kind not in ("spatial", "reduce")
+        ):
             return None
         kinds[value] = axis.kind
     if set(kinds) != variables or any(variables & set(free_vars((s.min, s.extent))) for s in loops):

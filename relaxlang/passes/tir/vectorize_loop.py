@@ -205,7 +205,11 @@ def _pure(name: str) -> bool:
     from relaxlang.ir.intrinsics import INTRINSICS
 
     found = INTRINSICS.get(name)
-    return found is not None and found.pure and found.name not in ("call_pure_extern", "call_llvm_pure_intrin", "address_of")
+    return (
+        found is not None
+        and found.pure
+        and found.name not in ("call_pure_extern", "call_llvm_pure_intrin", "address_of")
+    )
 
 
 def _exchange(node: Stmt) -> bool:
