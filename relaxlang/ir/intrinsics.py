@@ -77,3 +77,28 @@ INTRINSICS: dict[str, Intrinsic] = _table(
     Intrinsic("tvm_storage_sync", -1, "int32", pure=False),
     Intrinsic("print", -1, "void", pure=False),
 )
+
+CARRIED: frozenset[str] = frozenset(
+    """
+    anylist_getitem anylist_resetitem anylist_setitem_call_cpacked anylist_setitem_call_packed call_ffi_kernel call_intrin
+    call_kernel call_pure_intrin dp4a end_profile_intrinsic get_active_lane_mask handle_add_byte_offset lookup_param
+    make_filled_simdgroup_matrix masked_load masked_store mem_copy mma_fill mma_store print_buffer ptx_arrive_barrier
+    ptx_arrive_barrier_expect_tx ptx_commit_group ptx_cp_async ptx_cp_async_barrier ptx_cp_async_bulk
+    ptx_init_barrier_thread_count ptx_ldg32 ptx_ldmatrix ptx_mma ptx_mma_sp ptx_wait_barrier ptx_wait_group
+    create_barriers q_multiply_shift_per_axis read_cache simdgroup_load simdgroup_multiply_accumulate simdgroup_store
+    start_profile_intrinsic texture2d_load texture2d_store thread_return tvm_bmma_sync tvm_call_trace_packed
+    tvm_context_id tvm_fill_fragment tvm_global_barrier_kinit tvm_load_matrix_sync tvm_mma_sync tvm_stack_alloca
+    tvm_stack_make_array tvm_stack_make_shape tvm_static_handle tvm_store_matrix_sync tvm_struct_get tvm_struct_set
+    tvm_thread_context tvm_thread_invariant tvm_throw_last_error tvm_tuple tvm_warp_activemask tvm_warp_shuffle
+    tvm_warp_shuffle_down tvm_warp_shuffle_up type_annotation TVMBackendAllocWorkspace TVMBackendFreeWorkspace
+    vectorcombine vectorhigh vectorlow check_return tvm_check_return tvm_intrin_call nd_mem_alloc_with_scope prefetch
+    dma_copy dma_wait dma_start_group dma_end_group
+    """.split()
+)
+"""Intrinsics of TVM that no back end here runs. They are read and printed as they are written: the type of the result is
+`dtype=`, and a handle without it."""
+
+CARRIED_NAMESPACES: frozenset[str] = frozenset(
+    "ptx cuda metal nvshmem tile tmem warp warpgroup cluster cta_group smem simdgroup nki webgpu".split()
+)
+"""Namespaces below `T` of the languages for GPU kernels; what is in them is carried too, as `ptx.mma`."""

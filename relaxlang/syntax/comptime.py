@@ -70,7 +70,7 @@ class Evaluator:
 
     def unknown_name(self, node: tree.Name, scope: Scope) -> Any:
         """The value of a name that no scope has; elaborators may define one."""
-        near = did_you_mean(node.id, scope.all_names() | set(BUILTINS))
+        near = did_you_mean(node.id, scope.all_names() | set(BUILTINS)) if len(node.id) > 1 else None
         raise error("RLX0101", f"undefined name `{node.id}`", node.span, label="not defined here", help=f"did you mean `{near}`?" if near else "")
 
     # --- operations ---------------------------------------------------------------------------------------------------

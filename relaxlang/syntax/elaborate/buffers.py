@@ -91,10 +91,9 @@ class BufferMaker(Value):
 
     def item(self, ev: Evaluator, index: Any, span: Span | None) -> Any:
         parts = index if isinstance(index, tuple) else (index,)
-        if len(parts) == 2 and isinstance(parts[1], (str, DType)):
-            shape, dtype = parts
-        else:
-            shape, dtype = (parts[0] if len(parts) == 1 and isinstance(parts[0], tuple) else parts), "float32"
+        if len(parts) != 2 or not isinstance(parts[1], (str, DType)):
+            raise error("RLX0113", "`T.Buffer[…]` takes a shape and a dtype", span, help='write `T.Buffer((16, 16), "float32")`')
+        shape, dtype = parts
         where = tree.Subscript(tree.Name("T", span=span), tree.TupleExpr((), span=span), span=span)
         return _undeclared(spec(where, shape, dtype, (), {}))
 
@@ -237,12 +236,16 @@ def _plain_values(data: Any, span: Span | None) -> Any:
 
 @names("realize")
 def _realize(ev: BodyElaborator, node: tree.Call, region: Any, scope: Any = "global", condition: Any = None) -> Pending:
+    if isinstance(region, tir.Buffer):
+        raise error("RLX0305", "`T.realize` takes a region of a buffer", node.span, help=f"write `{region.name}[0:n]`")
     of = as_region(region, node.span)
     when = TRUE if condition is None else scalar(condition, node.span, prim.BOOL)
 
     def declare(body: BodyElaborator, name: str, span: Span | None) -> None:
         def wrap(rest: tir.Stmt) -> tir.Stmt:
             inner = tir.BufferRealize(of.buffer, of.region, when, rest, span=node.span)
+            if scope == of.buffer.scope:
+                return inner
             return tir.AttrStmt(of.buffer, "realize_scope", prim.StringImm(scope), inner, span=node.span)
 
         body.wrap(wrap)

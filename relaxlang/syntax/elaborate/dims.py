@@ -7,6 +7,7 @@ makes it 32 bits wide, `n = T.int64(is_size_var=True)` a `SizeVar`; both then me
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from relaxlang.base.dtype import DType, dtype
@@ -15,6 +16,7 @@ from relaxlang.ir import prim
 from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import Namespace, Scope
 
+_WORD = re.compile(r"[A-Za-z_]\w*")
 SHAPED = frozenset({"Tensor", "Shape", "Buffer", "DTensor", "DynTensorType", "TensorType", "Prim", "match_buffer"})
 
 
@@ -103,16 +105,32 @@ def _declared_type(node: tree.Expr) -> tuple[DType, bool] | None:
 
 
 def define_dimensions(
-    annotations: Iterable[tree.Expr | None], declared: dict[str, tuple[DType, bool]], scope: Scope
+    annotations: Iterable[tree.Expr | None],
+    declared: dict[str, tuple[DType, bool]],
+    scope: Scope,
+    alone: Iterable[tree.Expr | None] | None = None,
 ) -> dict[str, prim.Var]:
-    """Define, in `scope`, the variables of a signature; returns them by name."""
+    """Define, in `scope`, the variables of a signature; returns them by name. Names define by standing alone in the
+    annotations `alone` (None: in all of them), and those that the body declares by any mention."""
     made: dict[str, prim.Var] = {}
-    for name, span in lone_names(annotations):
+    given = [a for a in annotations if a is not None]
+    for name, span in [*lone_names(given if alone is None else alone), *_mentioned(given, declared)]:
         if name in made or not is_free(name, scope):
             continue
         of, size = declared.get(name, (prim.INT64, False))
         made[name] = scope.names[name] = (prim.SizeVar if size else prim.Var)(name, of, span=span)
     return made
+
+
+def _mentioned(annotations: list[tree.Expr], declared: dict[str, tuple[DType, bool]]) -> Iterator[tuple[str, Span | None]]:
+    """Names that the body declares and the annotations use, strings included, where they do not stand alone."""
+    if not declared:
+        return
+    for annotation in annotations:
+        if annotation.span is not None:
+            for word in _WORD.findall(annotation.span.text):
+                if word in declared:
+                    yield word, annotation.span
 
 
 def is_free(name: str, scope: Scope) -> bool:

@@ -10,8 +10,9 @@ from relaxlang.base.source import Span
 from relaxlang.base.suggest import did_you_mean
 from relaxlang.ir import prim, relax
 from relaxlang.ir.attrs import Attrs
+from relaxlang.ir.intrinsics import CARRIED, CARRIED_NAMESPACES
 from relaxlang.syntax import tree
-from relaxlang.syntax.comptime import Evaluator, Namespace, Scope, Value, error
+from relaxlang.syntax.comptime import Evaluator, Namespace, Scope, Value, as_dtype, error
 from relaxlang.syntax.elaborate import buffers, module_names, relax_calls, relax_names, scalars, tir_names
 from relaxlang.syntax.elaborate.annotations import ANNOTATIONS
 from relaxlang.syntax.elaborate.relax_body import RelaxElaborator
@@ -20,7 +21,8 @@ from relaxlang.syntax.spellings import canonical_name
 
 
 class Opaque(Value):
-    """A name that relaxlang does not know, in a module that is read without checking: it is carried as it is written."""
+    """An intrinsic that is carried as it is written: one of `ir.intrinsics.CARRIED`, or, in a module that is read
+    without checking, any name that relaxlang does not know."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -30,9 +32,11 @@ class Opaque(Value):
         return Opaque(f"{self.name}.{name}")
 
     def call(self, ev: Evaluator, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> Any:
+        given = kwargs.pop("dtype", None)
+        of = prim.HANDLE if given is None else prim.VOID if given == "" else as_dtype(given, node.span)
         if kwargs:
-            raise error("RLX0104", f"`{self.name}` is not known, and has keyword arguments", node.span)
-        return prim.Call(prim.HANDLE, self.name.removeprefix("T."), call_args(args, node.span), span=node.span)
+            raise error("RLX0104", f"`{self.name}` is carried as it is written, and takes no keyword arguments", node.span)
+        return prim.Call(of, self.name.removeprefix("T."), call_args(args, node.span), span=node.span)
 
 
 class TirNamespace(Namespace):
@@ -53,6 +57,8 @@ class TirNamespace(Namespace):
         if canonical in self.table:
             return self.table[canonical]
         if self.path == "T":
+            if name in CARRIED or name in CARRIED_NAMESPACES:
+                return self.table.setdefault(name, Opaque(f"T.{name}"))
             try:
                 return self.table.setdefault(name, dtype(name))
             except ValueError:

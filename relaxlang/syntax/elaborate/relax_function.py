@@ -57,14 +57,8 @@ class FunctionElaborator:
         ev.scope = Scope({}, self.outer)
         for name in node.type_params:
             ev.signature_vars[name] = ev.scope.names[name] = prim.Var(name, prim.INT64, span=node.span)
-        made = define_dimensions([p.annotation for p in node.params], declarations(node.body), ev.scope)
-        ev.signature_vars.update(made)
-        early = set(declarations(node.body)) - set(made)
-        for name in early:  # declared in the body, but already mentioned in the header
-            if _mentions(node, name) and ev.scope.find(name) is None:
-                of, size = declarations(node.body)[name]
-                var = (prim.SizeVar if size else prim.Var)(name, of, span=node.span)
-                ev.signature_vars[name] = ev.scope.names[name] = var
+        annotations = [*(p.annotation for p in node.params), node.returns]
+        ev.signature_vars.update(define_dimensions(annotations, declarations(node.body), ev.scope, alone=annotations[:-1]))
         params: list[relax.Var] = []
         self.params = ()
         values: dict[str, Any] = {}
@@ -136,14 +130,6 @@ class FunctionElaborator:
             self.unit.report(_contradiction("the result", self.declared, inferred, body.body.span or self.node.span, at))
             raise silent()
         return self.declared
-
-
-def _mentions(node: tree.FunctionDef, name: str) -> bool:
-    """Whether the header's text uses a name; strings count."""
-    import re
-
-    texts = [a.span.text for a in (*(p.annotation for p in node.params), node.returns) if a is not None and a.span is not None]
-    return any(re.search(rf"\b{re.escape(name)}\b", text) for text in texts)
 
 
 def _outer_vars(scope: Scope) -> set[prim.Var]:

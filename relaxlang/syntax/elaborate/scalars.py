@@ -140,11 +140,16 @@ def _select(ev: Evaluator, node: tree.Call, condition: Any, true_value: Any, fal
     return prim.Select(scalar(condition, node.span, prim.BOOL), left, right, span=node.span)
 
 
-@names("Cast", "cast")
+@names("Cast")
 def _cast(ev: Evaluator, node: tree.Call, dtype: Any, value: Any) -> PrimExpr:
-    if isinstance(dtype, PrimExpr):
-        dtype, value = value, dtype
     return prim.Cast(as_dtype(dtype, node.span), scalar(value, node.span), span=node.span)
+
+
+@names("cast")
+def _cast_value(ev: Evaluator, node: tree.Call, value: Any, dtype: Any) -> PrimExpr:
+    if isinstance(value, (str, DType)):
+        value, dtype = dtype, value
+    return _cast(ev, node, dtype, value)
 
 
 @names("Let")
@@ -277,7 +282,8 @@ def _explicit(row: Intrinsic) -> Callable[..., PrimExpr]:
             raise error("RLX0113", f"`T.{row.name}` needs the type of its result", node.span, help=f'write `T.{row.name}("float32", …)`')
         if row.arity >= 0 and len(given) != row.arity:
             raise error("RLX0113", f"`T.{row.name}` takes {row.arity} arguments after the type, {len(given)} were given", node.span)
-        return prim.Call(as_dtype(dtype, node.span), row.name, call_args(given, node.span), span=node.span)
+        of = prim.VOID if dtype == "" else as_dtype(dtype, node.span)
+        return prim.Call(of, row.name, call_args(given, node.span), span=node.span)
 
     return make
 
@@ -299,11 +305,6 @@ names("tvm_call_cpacked")(_implied(INTRINSICS["call_cpacked"]))
 for _old, _new in (("LShift", "shift_left"), ("RShift", "shift_right"), ("BitwiseAnd", "bitwise_and"), ("BitwiseOr", "bitwise_or"),
                    ("BitwiseXor", "bitwise_xor"), ("BitwiseNot", "bitwise_not")):  # fmt: skip
     names(_old)(_implied(INTRINSICS[_new]))
-
-
-@names("type_annotation")
-def _type_annotation(ev: Evaluator, node: tree.Call, dtype: Any) -> PrimExpr:
-    return prim.Call(as_dtype(dtype, node.span), "type_annotation", (), span=node.span)
 
 
 def call_function(name: GlobalVar, result: DType | None, args: list[Any], span: Span | None) -> PrimExpr:

@@ -9,14 +9,13 @@ from relaxlang.base.diagnostics import DiagnosticError
 from relaxlang.base.dtype import DType
 from relaxlang.base.source import Span
 from relaxlang.ir import prim, tir
-from relaxlang.ir.attrs import EMPTY
 from relaxlang.ir.prim import PrimExpr
 from relaxlang.ir.relax import GlobalVar
 from relaxlang.syntax import tree
-from relaxlang.syntax.comptime import POISON, Evaluator, Scope, Value, assign, describe, error, silent
+from relaxlang.syntax.comptime import POISON, Builtin, Evaluator, Scope, Value, assign, describe, error, silent
 from relaxlang.syntax.elaborate.buffers import range_of
 from relaxlang.syntax.elaborate.scalars import Fresh, call_function, scalar, vector_indices
-from relaxlang.syntax.elaborate.tir_names import Meta, fresh, let_of, loop_over
+from relaxlang.syntax.elaborate.tir_names import METHODS, Meta, fresh, let_of, loop_over
 from relaxlang.syntax.elaborate.tir_values import (
     NOTHING,
     TRUE,
@@ -54,6 +53,7 @@ class BodyElaborator(Evaluator):
         self.flat_buffers: dict[prim.Var, tir.Buffer] = {}
         self.has_block = False
         self.loop_depth = 0
+        self.in_regions = False
 
     # --- what builtins call -------------------------------------------------------------------------------------------
     def wrap(self, wrapper: Wrapper) -> None:
@@ -71,6 +71,8 @@ class BodyElaborator(Evaluator):
     ) -> prim.Var:
         """A new axis of the innermost block; `value` None: bound later, or to a loop made for it."""
         block = self.open_block(span)
+        if not of.is_integer or not dom.extent.dtype.is_integer:
+            raise error("RLX0309", f"an axis is an integer, and its domain is `{dom.extent.dtype}`", span)
         var = prim.Var(name, of, span=span)
         block.iter_vars.append(tir.IterVar(var, dom, kind, span=span))
         block.iter_values.append(value)
@@ -118,6 +120,16 @@ class BodyElaborator(Evaluator):
         return made
 
     # --- evaluation ---------------------------------------------------------------------------------------------------
+    def call_node(self, node: tree.Call, scope: Scope) -> Any:
+        func = node.func
+        if func.__class__ is not tree.Attribute or func.attr not in ("reads", "writes"):  # type: ignore[attr-defined]
+            return super().call_node(node, scope)
+        before, self.in_regions = self.in_regions, True
+        try:
+            return super().call_node(node, scope)
+        finally:
+            self.in_regions = before
+
     def construct(self, of: DType, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> Any:
         made = fresh(of, args, kwargs, node)
         if made is not None:
@@ -136,8 +148,17 @@ class BodyElaborator(Evaluator):
 
     def item(self, value: Any, index: Any, span: Span | None) -> Any:
         if isinstance(value, prim.Var) and value.dtype.is_handle:
+            if value.pointer is None and value not in self.flat_shapes:
+                raise error("RLX0305", f"`{value.name}` is a handle: nothing says what it points to", span,
+                            help="declare its buffer with `T.match_buffer`")  # fmt: skip
             value = self.flat_buffer(value, prim.FLOAT32, span)
         return super().item(value, index, span)
+
+    def attribute(self, value: Any, name: str, span: Span | None) -> Any:
+        if isinstance(value, tir.Buffer) and name in METHODS:
+            method = METHODS[name]
+            return Builtin(name, lambda ev, args, kwargs, node: method(ev, node, value, args, kwargs))
+        return super().attribute(value, name, span)
 
     def binary(self, op: str, a: Any, b: Any, span: Span | None) -> Any:
         if isinstance(a, (tir.BufferRegion, tir.IterVar)):
@@ -156,7 +177,8 @@ class BodyElaborator(Evaluator):
             if not isinstance(at, PrimExpr):
                 at = scalar(at, span)
             if isinstance(at, prim.IntImm):
-                check_index(buffer, at.value, extent, span)
+                if not self.in_regions:
+                    check_index(buffer, at.value, extent, span)
             elif not (at.dtype.is_integer or at.dtype.is_bool):
                 raise error("RLX0302", f"an index of `{buffer.name}` must be an integer, not `{at.dtype}`", span)
             indices.append(at)
@@ -211,6 +233,8 @@ class BodyElaborator(Evaluator):
         if isinstance(target, tree.Subscript):
             self.store(target, value, scope)
         elif isinstance(target, tree.Name):
+            if isinstance(value, Pending) and value.kind in ("buffer", "axis") and target.id in scope.names:
+                raise error("RLX0324", f"`{target.id}` is defined already in this scope", target.span)
             scope.names[target.id] = self.named(target.id, value, target.span)
         elif isinstance(target, (tree.TupleExpr, tree.ListExpr)) and not any(isinstance(t, tree.Starred) for t in target.elements):
             values = self.iterate(value, target.span)
@@ -226,7 +250,8 @@ class BodyElaborator(Evaluator):
         if isinstance(value, Pending):
             return value.declare(self, name, span)
         if isinstance(value, Fresh):
-            return self.signature_vars.pop(name, None) or value.make(name, span)
+            known = self.signature_vars.pop(name, None)
+            return value.make(name, span) if known is None else known
         if isinstance(value, (PrimExpr, bool, int, float, tir.BufferRegion)) and not isinstance(value, prim.StringImm):
             return let_of(scalar(value, span), None, span).declare(self, name, span)
         return value.value if isinstance(value, Meta) else value
@@ -389,8 +414,8 @@ def _one_loop(loop: Loop, var: prim.Var, dom: tir.Range, body: tir.Stmt, span: S
     binding = None
     if loop.thread is not None:
         binding = tir.IterVar(prim.Var(loop.thread, var.dtype), dom, "thread", loop.thread)
-    step = prim.const(1, var.dtype) if loop.step is None else loop.step
-    return tir.For(var, dom.min, dom.extent, loop.of, body, loop.annotations, binding, step, span=span)
+    made: tir.For = tir.For(var, dom.min, dom.extent, loop.of, body, loop.annotations, binding, span=span)
+    return made if loop.step is None else made.replace(step=loop.step)
 
 
 def _with(ev: BodyElaborator, node: tree.With, scope: Scope) -> None:
@@ -431,7 +456,7 @@ def _with_item(ev: BodyElaborator, node: tree.With, at: int, scope: Scope) -> No
 
 def _block(ev: BodyElaborator, head: BlockHead, node: tree.With, at: int, scope: Scope) -> None:
     outer, before = ev.block, ev.items
-    ev.block, ev.items, ev.has_block = BlockState(head.name), [], True
+    ev.block, ev.items, ev.has_block = BlockState(head.name, realized=not head.no_realize), [], True
     block, target = ev.block, node.items[at].target
     try:
         targets = target.elements if isinstance(target, (tree.TupleExpr, tree.ListExpr)) else (target,) if target else ()
@@ -458,7 +483,7 @@ def _realize(block: BlockState, made: tir.Block, span: Span | None) -> tir.Stmt:
         values.append(value)
     stmt: tir.Stmt = tir.BlockRealize(tuple(values), TRUE if block.predicate is None else block.predicate, made, span=span)
     for var, dom in reversed(loops):
-        stmt = tir.For(var, dom.min, dom.extent, "serial", stmt, EMPTY, None, prim.const(1, var.dtype), span=span)
+        stmt = tir.For(var, dom.min, dom.extent, "serial", stmt, span=span)
     return stmt
 
 

@@ -11,7 +11,7 @@ from relaxlang.ir import prim, tir
 from relaxlang.ir.attrs import EMPTY, Attrs
 from relaxlang.ir.prim import PrimExpr
 from relaxlang.syntax import tree
-from relaxlang.syntax.comptime import Evaluator, as_dtype, describe, error
+from relaxlang.syntax.comptime import Evaluator, Value, as_dtype, describe, error
 from relaxlang.syntax.elaborate.buffers import as_region
 from relaxlang.syntax.elaborate.native import Names
 from relaxlang.syntax.elaborate.scalars import Fresh, as_range, extent_between, scalar
@@ -111,9 +111,13 @@ def _axis(of: tir.IterKind, *spellings: str) -> None:
     def make(ev: BodyElaborator, node: tree.Call, dom: Any, binding: Any = None, dtype: Any = "int32") -> Pending:
         domain = as_range(dom, node.span)
         value = None if binding is None else scalar(binding, node.span, domain.extent.dtype)
+        if not domain.extent.dtype.is_integer:
+            raise error("RLX0309", f"the domain of an axis is an integer range, not `{domain.extent.dtype}`", node.span)
         bits = max(domain.min.dtype.bits, domain.extent.dtype.bits, as_dtype(dtype, node.span).bits)
 
         def declare(body: BodyElaborator, name: str, span: Span | None) -> prim.Var:
+            if value is None and body.open_block(node.span).realized:
+                raise error("RLX0310", "an axis needs the value it is bound to", node.span, help="write `T.axis.spatial(extent, value)`")
             return body.add_axis(name, as_dtype(f"int{bits}", node.span), domain, of, value, span)
 
         return Pending("axis", declare)
@@ -158,20 +162,27 @@ def _regions(args: tuple[Any, ...], node: tree.Call) -> list[tir.BufferRegion]:
 @names("reads")
 def _reads(ev: BodyElaborator, node: tree.Call, *regions: Any) -> None:
     block = ev.open_block(node.span)
-    block.reads = (block.reads or []) + _regions(regions, node)
+    _once(block.reads, "T.reads", node)
+    block.reads = _regions(regions, node)
 
 
 @names("writes")
 def _writes(ev: BodyElaborator, node: tree.Call, *regions: Any) -> None:
     block = ev.open_block(node.span)
-    block.writes = (block.writes or []) + _regions(regions, node)
+    _once(block.writes, "T.writes", node)
+    block.writes = _regions(regions, node)
+
+
+def _once(stated: Any, what: str, node: tree.Call) -> None:
+    if stated is not None:
+        raise error("RLX0318", f"the block has `{what}` already", node.span)
 
 
 @names("where")
 def _where(ev: BodyElaborator, node: tree.Call, predicate: Any) -> None:
     block = ev.open_block(node.span)
-    given = scalar(predicate, node.span, prim.BOOL)
-    block.predicate = given if block.predicate is None else prim.And(block.predicate, given)
+    _once(block.predicate, "T.where", node)
+    block.predicate = scalar(predicate, node.span, prim.BOOL)
 
 
 @names("block_attr", "sblock_attr")
@@ -360,9 +371,32 @@ def _named_var(ev: Evaluator, node: tree.Call, name: Any, dtype: Any = "int32") 
     return Fresh(as_dtype(dtype, node.span), False)
 
 
-@names("ptr", "Ptr", "buffer_var")
-def _ptr(ev: Evaluator, node: tree.Call, dtype: Any, storage_scope: Any = "global", is_size_var: Any = False) -> Fresh:
-    return Fresh(prim.HANDLE, False, prim.PointerType(as_dtype(dtype, node.span), storage_scope))
+class PointerMaker(Value):
+    """`T.Ptr("float32", "shared")`, also with brackets, as scripts up to TVM 0.10 write it."""
+
+    kind = "pointer type"
+
+    def call(self, ev: Evaluator, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> Any:
+        scope = args[1] if len(args) > 1 else kwargs.get("storage_scope", "global")
+        given = args[0] if args else kwargs.get("dtype", "void")
+        return Fresh(prim.HANDLE, False, prim.PointerType(as_dtype(given, node.span), str(scope)))
+
+    def item(self, ev: Evaluator, index: Any, span: Span | None) -> Any:
+        parts = index if isinstance(index, tuple) else (index,)
+        scope = str(parts[1]) if len(parts) > 1 else "global"
+        return Fresh(prim.HANDLE, False, prim.PointerType(as_dtype(parts[0], span), scope))
+
+
+for _name in ("ptr", "Ptr", "buffer_var"):
+    names.table[_name] = PointerMaker()
+
+
+@names("target", "Target")
+def _target(ev: Evaluator, node: tree.Call, target: Any, host: Any = None) -> Any:
+    """A target, as text or mapping; that is all an attribute keeps of it."""
+    if host is None:
+        return target
+    return {**(target if isinstance(target, dict) else {"kind": target}), "host": host}
 
 
 @names("Optional")
@@ -385,4 +419,56 @@ def _store(ev: BodyElaborator, node: tree.Call, buffer: Any, index: Any, value: 
     return tir.BufferStore(ev.flat_buffer(buffer, stored.dtype.scalar, node.span), stored, at, span=node.span)
 
 
-Maker = Callable[..., Any]
+# --- methods of buffers -----------------------------------------------------------------------------------------------
+_MASKS = {"r": 1, "w": 2, "rw": 3, "wr": 3}
+
+
+def access_ptr(ev: Evaluator, node: tree.Call, buffer: tir.Buffer, args: list[Any], kwargs: dict[str, Any]) -> PrimExpr:
+    """`A.access_ptr("r", offset=0, extent=None)`: a pointer into a buffer, for so many elements, to read or write."""
+    fields = dict(zip(("access_mask", "ptr_type", "content_lanes", "offset", "extent"), args)) | kwargs
+    mask = fields.get("access_mask")
+    if mask not in _MASKS:
+        raise error("RLX0116", '`access_ptr` takes "r", "w" or "rw"', node.span)
+    offset: Any = scalar(fields.get("offset", 0), node.span)
+    if buffer.elem_offset is not None:
+        offset = buffer.elem_offset + offset
+    extent = fields.get("extent")
+    if extent is None:
+        size: Any = 1
+        for dim in buffer.shape:
+            size = dim * size
+        extent = size - offset
+    lanes = int(fields.get("content_lanes", 1))
+    of = buffer.dtype if lanes == 1 else buffer.dtype.with_lanes(lanes)
+    element = prim.Call(of, "type_annotation", (), span=node.span)
+    values = (element, buffer.data, offset, scalar(extent, node.span), prim.const(_MASKS[str(mask)], "int32"))
+    return prim.Call(prim.HANDLE, "tvm_access_ptr", values, span=node.span)
+
+
+def vload(ev: Evaluator, node: tree.Call, buffer: tir.Buffer, args: list[Any], kwargs: dict[str, Any]) -> PrimExpr:
+    """`A.vload([i, j], "float32x4", predicate=None)`: a load of an element or, with lanes in the type, of a vector."""
+    fields = dict(zip(("begin", "dtype", "predicate"), args)) | kwargs
+    at = fields.get("begin", ())
+    indices = [scalar(i, node.span) for i in (at if isinstance(at, (list, tuple)) else [at])]
+    of = fields.get("dtype")
+    lanes = 1 if of in (None, "") else as_dtype(of, node.span).lanes // buffer.dtype.lanes
+    if lanes > 1:
+        indices[-1] = prim.Ramp(indices[-1], prim.const(1, indices[-1].dtype), lanes)
+    where = fields.get("predicate")
+    return prim.BufferLoad(buffer, tuple(indices), None if where is None else scalar(where, node.span), span=node.span)
+
+
+def vstore(ev: Evaluator, node: tree.Call, buffer: tir.Buffer, args: list[Any], kwargs: dict[str, Any]) -> tir.Stmt:
+    """`A.vstore([i, j], value, predicate=None)`: a store of an element, or of a vector with a `T.Ramp` as last index."""
+    fields = dict(zip(("begin", "value", "predicate"), args)) | kwargs
+    at = fields.get("begin", ())
+    indices = [scalar(i, node.span) for i in (at if isinstance(at, (list, tuple)) else [at])]
+    value = scalar(fields.get("value"), node.span, buffer.dtype)
+    lanes = value.dtype.lanes // buffer.dtype.lanes
+    if lanes > 1 and indices[-1].dtype.lanes == 1:
+        indices[-1] = prim.Ramp(indices[-1], prim.const(1, indices[-1].dtype), lanes)
+    where = fields.get("predicate")
+    return tir.BufferStore(buffer, value, tuple(indices), None if where is None else scalar(where, node.span), span=node.span)
+
+
+METHODS: dict[str, Callable[..., Any]] = {"access_ptr": access_ptr, "vload": vload, "vstore": vstore}

@@ -77,11 +77,12 @@ class InitHead(Value):
 
 
 class BlockState:
-    """A block while its body is read; `root` is the function's implicit one."""
+    """A block while its body is read; `root` is the function's implicit one, `realized` whether it runs where it stands."""
 
-    def __init__(self, name: str, root: bool = False) -> None:
+    def __init__(self, name: str, root: bool = False, realized: bool = True) -> None:
         self.name = name
         self.root = root
+        self.realized = realized
         self.iter_vars: list[tir.IterVar] = []
         self.iter_values: list[PrimExpr | None] = []
         self.reads: list[tir.BufferRegion] | None = None
