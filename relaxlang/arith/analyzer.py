@@ -9,7 +9,9 @@ from typing import TypeVar
 
 from relaxlang.arith import prove
 from relaxlang.arith.facts import ANY, Bound, Facts, Residue
+from relaxlang.arith.linear import Linear
 from relaxlang.arith.simplify import HasEffects, Simplifier
+from relaxlang.base.dtype import DType
 from relaxlang.base.recursion import deep_recursion
 from relaxlang.ir import prim
 from relaxlang.ir.prim import IntImm, PrimExpr, PrimLike, Var, as_prim, match
@@ -63,6 +65,19 @@ class Analyzer:
         """(modulus, remainder): the integer is `remainder` modulo `modulus`; modulus 0 means that it is `remainder`."""
         return self._with(lambda s: s.residue(s.simplify(expr)))
 
+    # --- linear forms -------------------------------------------------------------------------------------------------
+    def linear(self, expr: PrimExpr) -> Linear:
+        """An integer expression as a sum of multiples of atoms."""
+        return self._with(lambda s: s.linear(s.simplify(expr)))
+
+    def inequalities(self, condition: PrimExpr) -> list[Linear]:
+        """Linear forms that are >= 0 where `condition` holds (all of it, for a conjunction of <, <=, ==)."""
+        return self._with(lambda s: prove.rows_of(s, s.simplify(condition)))
+
+    def expression(self, form: Linear, dtype: DType) -> PrimExpr | None:
+        """A linear form as an expression of an integer type; None when a number in it does not fit the type."""
+        return self._strict.try_expr(form, dtype)
+
     # --- telling ------------------------------------------------------------------------------------------------------
     def bind(self, var: Var, value: PrimLike | Range) -> None:
         """From now on `var` is `value`, or one of the values of a `Range` (so that range is not empty from now on)."""
@@ -82,6 +97,10 @@ class Analyzer:
         atom = expr if isinstance(expr, Var) else self.simplify(expr)
         self._facts.bounds[atom] = self._facts.bounds.get(atom, ANY).meet(Bound(*bound))
         self._changed(*((atom,) if isinstance(atom, Var) else free_vars(atom)))
+
+    def assume(self, condition: PrimExpr) -> None:
+        """From now on `condition` holds, until the enclosing `assuming` ends."""
+        self._assume(condition)
 
     @contextmanager
     def assuming(self, *conditions: PrimExpr) -> Iterator[None]:

@@ -60,14 +60,14 @@ def _some(s: Simplifier, goal: Or) -> bool:
             parts.append(part)
     if any(proves(s, part) for part in parts):
         return True
-    rows = [row for part in parts for row in _rows_of(s, s.simplify(Not(part)))]
+    rows = [row for part in parts for row in rows_of(s, s.simplify(Not(part)))]
     return bool(rows) and _contradicts(s, rows, _MAX_CASES)
 
 
-def _rows_of(s: Simplifier, condition: PrimExpr) -> list[Linear]:
+def rows_of(s: Simplifier, condition: PrimExpr) -> list[Linear]:
     """The inequalities that a simplified condition says (not everything that it says)."""
     if isinstance(condition, And):
-        return _rows_of(s, condition.a) + _rows_of(s, condition.b)
+        return rows_of(s, condition.a) + rows_of(s, condition.b)
     if not isinstance(condition, LT | LE | EQ) or not is_integer(condition.a.dtype):
         return []
     difference = s.linear(condition.b).minus(s.linear(condition.a))
@@ -140,8 +140,8 @@ def _alternatives(s: Simplifier, atom: Any) -> Iterator[tuple[Linear, list[Linea
         condition, x_expr, y_expr = (
             (atom.condition, atom.true_value, atom.false_value) if isinstance(atom, Select) else atom.args
         )
-        yield s.linear(x_expr), _rows_of(s, condition)
-        yield s.linear(y_expr), _rows_of(s, s.simplify(Not(condition)))
+        yield s.linear(x_expr), rows_of(s, condition)
+        yield s.linear(y_expr), rows_of(s, s.simplify(Not(condition)))
 
 
 def _add_known(s: Simplifier, system: list[Linear]) -> list[PrimExpr]:
@@ -241,7 +241,7 @@ def assume(s: Simplifier, condition: PrimExpr) -> None:
         s.facts.conditions[s.simplify(Not(known))] = False
         if isinstance(known, EQ | NE) and is_integer(known.a.dtype):
             _assume_equality(s, known)
-        for row in _rows_of(s, known):
+        for row in rows_of(s, known):
             assume_nonnegative(s, row)
 
 

@@ -5,6 +5,16 @@ from relaxlang.base.codes.info import CodeInfo
 
 COMPILER: dict[str, CodeInfo] = {
     # 10: schedules
+    "RLX1050": CodeInfo(
+        "an index map without an inverse",
+        "Two indices have the same image under the map, or it leaves gaps that are no padding. An invertible map takes each "
+        "index apart by `//` and `%` with divisors that divide its extent, and puts the parts together without overlap.",
+        "lambda i, j: (i + j,)",
+        "lambda i, j: (i * 16 + j,)",
+    ),
+    "RLX1051": CodeInfo(
+        "wrong number of indices for an index map", "An index map takes as many indices as the buffer has dimensions."
+    ),
     # 31: passes
     "RLX3120": CodeInfo(
         "a view that does not fit its source",
