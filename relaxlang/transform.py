@@ -35,7 +35,11 @@ __all__ = [
 ]  # fmt: skip
 
 # Class names of other releases of TVM.
-_OLD_NAMES = {"CallDPSRewrite": "call-tir-rewrite", "LowerRuntimeBuiltin": "vm-memory-lower", "VMBuiltinLower": "vm-memory-lower"}
+_OLD_NAMES = {
+    "CallDPSRewrite": "call-tir-rewrite",
+    "LowerRuntimeBuiltin": "vm-memory-lower",
+    "VMBuiltinLower": "vm-memory-lower",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -10,7 +10,7 @@ from relaxlang.base.diagnostics import fail
 from relaxlang.ir import prim, relax
 from relaxlang.ir.attrs import EMPTY
 from relaxlang.ir.module import IRModule
-from relaxlang.ir.struct_info import VOID_TUPLE, StructInfo, TensorStructInfo, TupleStructInfo
+from relaxlang.ir.struct_info import OBJECT, VOID_TUPLE, StructInfo, TensorStructInfo, TupleStructInfo
 from relaxlang.ops import default_operators
 from relaxlang.passes.base import Pass, PassContext
 from relaxlang.passes.relax.legalize_ops import OperatorLowering
@@ -34,7 +34,7 @@ class CallTIRRewrite(Pass):
         @R.function(private=True)
         def main(x: R.Tensor((n, 4), "float32")) -> R.Tensor((n, 4), "float32"):
             alloc = R.builtin.alloc_tensor(R.shape([n, 4]), R.dtype("float32"), R.prim_value(0), R.str("global"))
-            _: R.Tuple = R.call_packed("twice", x, alloc)
+            _ = R.call_packed("twice", x, alloc)
             y = alloc
             return y
     """
@@ -86,7 +86,8 @@ class _CallTIRRewriter(OperatorLowering):
         if len(call.args) > 2 and isinstance(call.args[2], relax.ShapeExpr):
             extra = tuple(relax.PrimValue(v) for v in call.args[2].values)
         values = (*call_args(call), *outputs, *extra)
-        self.emit("_", relax.Call(call.args[0], values, EMPTY, (), VOID_TUPLE, span=call.span), VOID_TUPLE, call.span)
+        info = OBJECT if isinstance(call.args[0], relax.ExternFunc) else VOID_TUPLE
+        self.emit("_", relax.Call(call.args[0], values, EMPTY, (), info, span=call.span), info, call.span)
 
     def allocate(self, info: StructInfo, call: relax.Call) -> relax.Expr:
         """Emit the allocation of one output."""
@@ -97,7 +98,9 @@ class _CallTIRRewriter(OperatorLowering):
         elif isinstance(info.shape, relax.Expr):
             shape = self(info.shape)
         else:
-            fail("RLX3110", f"the output of this call can't be allocated: the shape of `{info}` is not known", call.span)
+            fail(
+                "RLX3110", f"the output of this call can't be allocated: the shape of `{info}` is not known", call.span
+            )
         device = relax.PrimValue(prim.IntImm(prim.INT64, 0))
         args = (shape, relax.DataTypeImm(info.dtype), device, relax.StringImm("global"))
         value = relax.Call(relax.Op("builtin.alloc_tensor"), args, EMPTY, (), info, span=call.span)

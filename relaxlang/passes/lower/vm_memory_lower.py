@@ -14,6 +14,7 @@ from relaxlang.ir.struct_info import OBJECT, StructInfo, TupleStructInfo
 from relaxlang.passes.base import FunctionPass, PassContext
 from relaxlang.passes.bindings import BindingRewriter
 
+
 @dataclass(frozen=True)
 class VMMemoryLower(FunctionPass):
     """Turn `builtin.alloc_tensor`, `memory.*`, `shape_of`, `tensor_to_shape`, closures and purity wrappers into storage
@@ -54,10 +55,14 @@ class _MemoryLowerer(BindingRewriter):
         """Storage for as many elements, and the tensor on it. The machine multiplies the dimensions: it can't overflow."""
         shape, dtype, device = call.args[:3]
         scope = call.args[3] if len(call.args) > 3 else relax.StringImm("global")
-        allocate = relax.Call(relax.Op("vm.alloc_storage"), (shape, device, dtype, scope), EMPTY, (), OBJECT, span=call.span)
+        allocate = relax.Call(
+            relax.Op("vm.alloc_storage"), (shape, device, dtype, scope), EMPTY, (), OBJECT, span=call.span
+        )
         storage = self.emit("storage", allocate, OBJECT, call.span)
         offset = relax.PrimValue(prim.IntImm(INT64, 0))
-        return relax.Call(relax.Op("vm.alloc_tensor"), (storage, offset, shape, dtype), EMPTY, (), call.struct_info, span=call.span)
+        return relax.Call(
+            relax.Op("vm.alloc_tensor"), (storage, offset, shape, dtype), EMPTY, (), call.struct_info, span=call.span
+        )
 
     def alloc_storage(self, call: relax.Call) -> relax.Expr:
         """`memory.alloc_storage(size, device, scope, dtype)` in the machine's argument order."""
@@ -79,7 +84,9 @@ class _MemoryLowerer(BindingRewriter):
 
     def make_closure(self, call: relax.Call) -> relax.Expr:
         """The machine takes captured values one by one."""
-        return packed("vm.builtin.make_closure", (call.args[0], *tuple_fields(call.args[1])), call.struct_info or OBJECT, call)
+        return packed(
+            "vm.builtin.make_closure", (call.args[0], *tuple_fields(call.args[1])), call.struct_info or OBJECT, call
+        )
 
     def invoke_closure(self, call: relax.Call) -> relax.Expr:
         """Calling a closure is calling its value."""
@@ -96,7 +103,11 @@ def tuple_fields(value: relax.Expr) -> tuple[relax.Expr, ...]:
     if isinstance(value, relax.Tuple):
         return value.fields
     info = value.struct_info
-    return tuple(relax.TupleGetItem(value, k) for k in range(len(info.fields))) if isinstance(info, TupleStructInfo) else (value,)
+    return (
+        tuple(relax.TupleGetItem(value, k) for k in range(len(info.fields)))
+        if isinstance(info, TupleStructInfo)
+        else (value,)
+    )
 
 
 def _builtin(name: str) -> Callable[[_MemoryLowerer, relax.Call], relax.Expr]:

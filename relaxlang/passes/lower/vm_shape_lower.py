@@ -57,17 +57,18 @@ class VMShapeLower(Pass):
         class Module:
             @R.function(pure=False)
             def main(x: R.Tensor((n, 4), "float32")) -> R.Shape([n, 4]):
+                R.func_attr({"vm.shape_lowered": True})
                 shape_heap: R.Tensor(dtype="int64", ndim=1) = R.call_builtin_with_ctx(
                     "vm.builtin.alloc_shape_heap", (R.prim_value(1),), sinfo_args=R.Tensor(dtype="int64", ndim=1)
                 )
-                _: R.Tuple = R.call_packed(
+                _ = R.call_packed(
                     "vm.builtin.check_tensor_info",
                     x,
                     R.prim_value(2),
                     R.dtype("float32"),
                     R.str("parameter `x` of `main`: R.Tensor((n, 4), \\"float32\\")"),
                 )
-                _1: R.Tuple = R.call_packed(
+                _1 = R.call_packed(
                     "vm.builtin.match_shape",
                     x,
                     shape_heap,
@@ -155,7 +156,9 @@ class _ShapeLowerer(BindingRewriter):
         context = err_ctx(place, str(info) if self.contexts else "")
         said = relax.StringImm(context)
         if isinstance(info, TensorStructInfo):
-            self.builtin("check_tensor_info", (value, _int(info.ndim), relax.DataTypeImm(info.dtype or prim.VOID), said), span)
+            self.builtin(
+                "check_tensor_info", (value, _int(info.ndim), relax.DataTypeImm(info.dtype or prim.VOID), said), span
+            )
             if info.dims is not None:
                 matches.append(_Match(value, info.dims, context, False, span))
         elif isinstance(info, ShapeStructInfo):
@@ -186,7 +189,11 @@ class _ShapeLowerer(BindingRewriter):
         for match in waiting:
             missing = [v.name for d in match.dims for v in free_vars(d) if v not in self.known]
             if missing:
-                fail("RLX0404", f"`{missing[0]}` is used but never stands alone as a dimension, so nothing defines it", match.span or span)
+                fail(
+                    "RLX0404",
+                    f"`{missing[0]}` is used but never stands alone as a dimension, so nothing defines it",
+                    match.span or span,
+                )
             self.compute([d for d in match.dims if self.is_expression(d)], match.span)
             self.match(match, define=False)
 
@@ -238,9 +245,16 @@ class _ShapeLowerer(BindingRewriter):
         buffer = tir.Buffer("heap", (prim.IntImm(INT64, len(self.slots)),), INT64, data)
         values = {v: prim.BufferLoad(buffer, (prim.IntImm(INT64, self.slots[v]),)) for v in used}
         stores = [
-            tir.BufferStore(buffer, prim.cast(substitute(d, values), INT64), (prim.IntImm(INT64, at),)) for d, at in zip(todo, places)
+            tir.BufferStore(buffer, prim.cast(substitute(d, values), INT64), (prim.IntImm(INT64, at),))
+            for d, at in zip(todo, places)
         ]
-        func = tir.PrimFunc((handle := prim.Var("heap", prim.HANDLE),), tir.seq(*stores), {handle: buffer}, None, Attrs({"tir.is_host_func": True}))
+        func = tir.PrimFunc(
+            (handle := prim.Var("heap", prim.HANDLE),),
+            tir.seq(*stores),
+            {handle: buffer},
+            None,
+            Attrs({"tir.is_host_func": True}),
+        )
         name = _unique("shape_func", self.functions)
         self.functions[name] = func
         self.known.update(todo)
@@ -354,8 +368,8 @@ class _ShapeLowerer(BindingRewriter):
 
     def builtin(self, name: str, args: tuple[relax.Expr, ...], span: Span | None) -> None:
         """Emit a call of a builtin for its effect."""
-        call = relax.Call(relax.ExternFunc(f"vm.builtin.{name}"), args, EMPTY, (), VOID_TUPLE, span=span)
-        self.emit("_", call, VOID_TUPLE, span)
+        call = relax.Call(relax.ExternFunc(f"vm.builtin.{name}"), args, EMPTY, (), OBJECT, span=span)
+        self.emit("_", call, OBJECT, span)
 
 
 def _int(value: int) -> relax.PrimValue:

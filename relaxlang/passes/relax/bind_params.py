@@ -41,7 +41,12 @@ def bind_params(mod: IRModule, func_name: str, params: Mapping[str, Any]) -> IRM
     for name, array in params.items():
         if name not in names:
             near = did_you_mean(name, names)
-            fail("RLX3112", f"`{func_name}` has no parameter `{name}`", func.span, help=f"did you mean `{near}`?" if near else "")
+            fail(
+                "RLX3112",
+                f"`{func_name}` has no parameter `{name}`",
+                func.span,
+                help=f"did you mean `{near}`?" if near else "",
+            )
         constant = relax.Constant(as_tensor(array).numpy(), span=names[name].span)
         _match(name, names[name].struct_info, constant, dims)
         values[names[name]] = constant
@@ -59,13 +64,21 @@ def _match(name: str, info: Any, constant: relax.Constant, dims: dict[prim.Var, 
     if info.dims is None:
         return
     if len(info.dims) != have.ndim:
-        fail("RLX3112", f"the parameter `{name}` has {len(info.dims)} dimensions, the array has {have.ndim}", constant.span)
+        fail(
+            "RLX3112",
+            f"the parameter `{name}` has {len(info.dims)} dimensions, the array has {have.ndim}",
+            constant.span,
+        )
     for k, (dim, size) in enumerate(zip(info.dims, have.dims)):
         if isinstance(dim, prim.Var):
             size = dims.setdefault(dim, size)
             dim = size
         if isinstance(dim, prim.IntImm) and dim != have.dims[k]:
-            fail("RLX3112", f"dimension {k} of the parameter `{name}` is {dim}, the array has {have.dims[k]}", constant.span)
+            fail(
+                "RLX3112",
+                f"dimension {k} of the parameter `{name}` is {dim}, the array has {have.dims[k]}",
+                constant.span,
+            )
 
 
 class _Replace(Rewriter):

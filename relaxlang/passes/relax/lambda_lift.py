@@ -99,7 +99,9 @@ class _Lifter(Rewriter):
             inner_values = (*extra, *((shape,) if shape is not None else ()))
             self.selves[var] = _closure(callee, inner_values, func)
         body = self(_Rename(inside)(func.body))
-        lifted = relax.Function(params, body, func.ret_struct_info, func.is_pure, func.attrs.without("global_symbol"), span=func.span)
+        lifted = relax.Function(
+            params, body, func.ret_struct_info, func.is_pure, func.attrs.without("global_symbol"), span=func.span
+        )
         self.functions[name] = lifted
         if var is not None:
             del self.selves[var]
@@ -116,7 +118,9 @@ class _Lifter(Rewriter):
 def _closure(callee: relax.GlobalVar, values: tuple[relax.Expr, ...], func: relax.Function) -> relax.Expr:
     if not values:
         return callee.replace(struct_info=func.struct_info)
-    return relax.Call(relax.Op("make_closure"), (callee, relax.Tuple(values)), EMPTY, (), func.struct_info, span=func.span)
+    return relax.Call(
+        relax.Op("make_closure"), (callee, relax.Tuple(values)), EMPTY, (), func.struct_info, span=func.span
+    )
 
 
 class _Rename(Rewriter):

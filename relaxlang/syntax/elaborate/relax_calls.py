@@ -13,6 +13,7 @@ from relaxlang.ir.struct_info import StructInfo, TupleStructInfo, tensor_info
 from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import as_dtype, describe, error
 from relaxlang.syntax.elaborate.annotations import dimension, struct_info
+from relaxlang.syntax.elaborate.module_ref import result_known
 from relaxlang.syntax.elaborate.native import Names
 
 if TYPE_CHECKING:
@@ -220,7 +221,10 @@ _invoke("invoke_pure_closure")
 
 @names("make_closure")
 def _make_closure(ev: RelaxElaborator, node: tree.Call, func: Any, args: Any) -> Any:
-    return ev.core("make_closure", (kernel(ev, func, node.span), tuple_arg(ev, args, node.span)), EMPTY, (), node.span)
+    callee = kernel(ev, func, node.span)
+    if ev.check and isinstance(callee, relax.GlobalVar):
+        callee = callee.replace(struct_info=result_known(ev.unit, callee))
+    return ev.core("make_closure", (callee, tuple_arg(ev, args, node.span)), EMPTY, (), node.span)
 
 
 DTypeLike = DType | str | prim.PrimExpr

@@ -1,0 +1,36 @@
+"""The `Before:` and `After:` programs in the docstrings of passes are executed."""
+
+import inspect
+import textwrap
+
+import pytest
+
+import relaxlang
+from relaxlang.passes import PASSES, load_pass
+
+
+def programs(name: str) -> tuple[str, str]:
+    """The two programs of a pass's docstring."""
+    doc = inspect.cleandoc(load_pass(name).__doc__ or "")
+    before, _, after = doc.partition("Before:\n")[2].partition("\nAfter:\n")
+    blocks = []
+    for text in (before, after):
+        lines = []
+        for line in text.splitlines():
+            if line.strip() and not line.startswith("    "):
+                break
+            lines.append(line)
+        blocks.append(textwrap.dedent("\n".join(lines)).strip() + "\n")
+    return blocks[0], blocks[1]
+
+
+@pytest.mark.parametrize("name", [n for n in PASSES if "Before:" in (load_pass(n).__doc__ or "")])
+def test_docstring(name: str) -> None:
+    before, after = programs(name)
+    made = load_pass(name)()(relaxlang.parse(before))
+    relaxlang.assert_structural_equal(made, relaxlang.parse(after))
+
+
+@pytest.mark.parametrize("name", PASSES)
+def test_every_pass_is_documented(name: str) -> None:
+    assert "Before:" in (load_pass(name).__doc__ or "") or name in {"bind-params"}, f"{name} shows no example"
