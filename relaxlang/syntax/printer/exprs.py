@@ -227,5 +227,3 @@ def _reduce(p: Printer, node: prim.Reduce) -> Doc:
         items.append(concat("init=", p.listed(node.init)))
     items.append(f"value_index={node.value_index}")
     return bracket("T.Reduce(", items, ")")
-
-

@@ -204,4 +204,3 @@ def function_attrs(p: Printer, attrs: Attrs, name: str, nested: bool) -> Attrs:
     if not nested and attrs.get("global_symbol") == name:
         attrs = attrs.without("global_symbol")
     return Attrs({attribute_key(key, p.options.dialect): value for key, value in attrs.items()})
-

@@ -242,4 +242,3 @@ def _continue(p: Printer, node: tir.Continue) -> None:
 def _leave(p: Printer, word: str) -> None:
     text = p.spell(word)
     p.line(text if text == word else text + "()")
-

@@ -37,7 +37,7 @@ def test_hexadecimal_floats_and_wrong_ones():
 
 
 @pytest.mark.parametrize(
-    "value", ["", "plain", 'a "b" \'c\' \\ d', "tab\t nl\n cr\r nul\0 bell\a", "é 漢 🎈", "\u200b\u202e\ud800", "{%s}"]
+    "value", ["", "plain", "a \"b\" 'c' \\ d", "tab\t nl\n cr\r nul\0 bell\a", "é 漢 🎈", "\u200b\u202e\ud800", "{%s}"]
 )
 def test_strings_are_python_literals(value):
     text = scalars.string_text(value)
