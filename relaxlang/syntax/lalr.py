@@ -20,6 +20,7 @@ MAX_ERRORS = 50
 
 # Terminals that nest what follows them one level deeper, as states on the stack.
 _NESTING = frozenset({"(", "[", "{", "not", "-", "+", "~", "**", "lambda", "else"})
+_EDGES = ("_INDENT", "_DEDENT", "$END")
 
 
 class Parser:
@@ -156,13 +157,16 @@ class Parser:
                 return None
             broke_off = self.last.type == "_NEWLINE"
             del self.states[at + 1 :], self.values[at:], self.starts[at:]
-        if self.errors > MAX_ERRORS:
+        if self.errors == MAX_ERRORS:
+            place = Span(self.source, token.start, token.end)
+            message = f"the text below has not been read, after {MAX_ERRORS} syntax errors above"
+            self.report(Diagnostic("RLX0008", message, place, level="note"))
             return None
         error, stop = (Token(kind, "", token.start, token.start) for kind in ("_ERROR", "_NEWLINE"))
-        if broke_off or token.type in ("_INDENT", "_DEDENT", "$END"):
+        if broke_off or token.type in _EDGES:
             return chain((error, stop, token), stream)
         self.lexer.quiet = True
-        while token.type not in ("_NEWLINE", "$END"):
+        while token.type != "_NEWLINE" and token.type not in _EDGES:
             line = self.begins_line_outside(token)
             if line is not None:
                 stream = self.lexer.resume(line)
@@ -170,7 +174,7 @@ class Parser:
             else:
                 token = next(stream)
         self.lexer.quiet = False
-        return chain((error, stop, token) if token.type == "$END" else (error, token), stream)
+        return chain((error, token) if token.type == "_NEWLINE" else (error, stop, token), stream)
 
     def statement_base(self) -> int | None:
         """The index in `states` of the state that the current statement began in; None inside a lone expression."""

@@ -103,6 +103,8 @@ class Lexer:
         self.unfinished = False  # set when the text ends inside a bracket or string, or after a backslash
         self.comments: list[Span] = []
         self.brackets: list[Token] = []
+        self._tabs_reported = False
+        self._slipped: tuple[int, int] | None = None  # the indentation before an unindent that matches nothing
         self.indents: list[tuple[int, int]] = [(0, 0)]
 
     def tokens(self) -> Iterator[Token]:
@@ -126,6 +128,8 @@ class Lexer:
             if found is None:
                 at = _end_of(self.vocabulary.blank, text, at, end)
                 if at >= end:
+                    if "\\" in text[max(line, last) : end]:
+                        yield self._joined_with_nothing(last)
                     break
                 token, at = self._unreadable(at)
                 last = token.end
@@ -142,7 +146,7 @@ class Lexer:
                     yield Token("_NEWLINE", "", last, last)
                     at, edges = self._begin_line(text.rfind("\n", 0, start) + 1, last)
                     yield from edges
-                    line = last = at
+                    line = at
                     continue
                 if not word.isascii():
                     kind, word = self._unicode_name(kind, word, start)
@@ -157,7 +161,7 @@ class Lexer:
                     yield Token("_NEWLINE", "", last, last)
                 at, edges = self._begin_line(at, last)
                 yield from edges
-                line = last = at
+                line = at
                 continue
             elif kind == "COMMENT":
                 self.comments.append(Span(self.source, start, at))
@@ -188,7 +192,9 @@ class Lexer:
     def first_on_line(self, at: int) -> bool:
         """Whether only blanks stand before `at` on its line."""
         text = self.source.text
-        return not text[max(text.rfind("\n", 0, at) + 1, self.start) : at].strip()
+        while at > self.start and text[at - 1] in " \t\f":
+            at -= 1
+        return at == self.start or text[at - 1] == "\n"
 
     def _begin_line(self, at: int, last: int) -> tuple[int, list[Token]]:
         """Pass empty lines, and compare the next line's indentation with the open blocks.
@@ -221,6 +227,8 @@ class Lexer:
         if here == indents[-1]:
             return []
         if here[0] > indents[-1][0]:
+            if here == self._slipped and not self.source.text.endswith(":", 0, last):
+                return []
             if here[1] <= indents[-1][1]:
                 self._report_tabs(line, at)
             indents.append(here)
@@ -248,13 +256,17 @@ class Lexer:
                     help=f"indent by {indents[-1][0]} or {closed[0]} columns",
                 )
             )
-            indents.append(closed)  # most likely a slip within the block that seemed to end
+            indents.append(here)  # most likely a slip within the block that seemed to end
+            self._slipped = closed
             edges.pop()
         elif here[1] != indents[-1][1]:
             self._report_tabs(line, at)
         return edges
 
     def _report_tabs(self, line: int, at: int) -> None:
+        if self._tabs_reported:  # one line says what is wrong with all of them
+            return
+        self._tabs_reported = True
         self._report(
             Diagnostic(
                 "RLX0007",
@@ -276,6 +288,8 @@ class Lexer:
             brackets.pop()
             return True
         span = Span(self.source, start, start + 1)
+        if not brackets and self.quiet:
+            return False
         if not brackets:
             self._report(Diagnostic("RLX0005", f"unmatched `{word}`", span, label="no bracket is open here"))
             return False
@@ -323,7 +337,7 @@ class Lexer:
         span = Span(self.source, at, at + 1)
         like = _LOOKALIKES.get(char)
         if char == "\\":
-            self.unfinished = not text[at + 1 : end].strip()
+            self.unfinished = at + 1 == end
             self._report(
                 Diagnostic("RLX0001", "a backslash joins two lines only as the last character of a line", span)
             )
@@ -336,7 +350,16 @@ class Lexer:
         else:
             shown = f"`{char}`" if char.isprintable() else f"U+{ord(char):04X}"
             self._report(Diagnostic("RLX0001", f"unexpected character {shown}", span))
-        return Token("UNREADABLE", char, at, at + 1), at + 1
+        stop = at + 1
+        while stop < end and text[stop] == char:
+            stop += 1
+        return Token("UNREADABLE", char, at, stop), stop
+
+    def _joined_with_nothing(self, last: int) -> Token:
+        self.unfinished = True
+        at = self.source.text.rfind("\\", last, self.end)
+        self._report(Diagnostic("RLX0001", "a backslash joins this line with nothing", Span(self.source, at, at + 1)))
+        return Token("UNREADABLE", "", last, last)
 
     def _unterminated(self, at: int, quote: str, inside: int) -> tuple[Token, int]:
         text = self.source.text
