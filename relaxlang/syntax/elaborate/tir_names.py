@@ -44,7 +44,19 @@ def loop_over(kind: tir.ForKind, args: tuple[Any, ...], node: tree.Call, annotat
     stride = None if step is None else scalar(step, node.span, domain.extent.dtype)
     if isinstance(stride, prim.IntImm) and stride.value == 1:
         stride = None
+    if stride is not None:  # the extent of a loop counts its iterations
+        domain = tir.Range(domain.min, _turns(domain.extent, stride))
     return Loop(kind, [domain], Attrs(annotations) if annotations else EMPTY, thread, stride)
+
+
+def _turns(length: PrimExpr, stride: PrimExpr) -> PrimExpr:
+    """How many steps of `stride` it takes to cover `length`; exact multiples, as they are printed, are undone."""
+    if isinstance(length, prim.Mul) and length.b == stride:
+        return length.a
+    if isinstance(stride, prim.IntImm) and stride.value > 0:
+        return (length + (stride.value - 1)) // stride
+    zero = prim.const(0, stride.dtype)
+    return zero - (zero - length) // stride
 
 
 def _loop(kind: tir.ForKind, *spellings: str) -> None:
