@@ -7,6 +7,7 @@
 | `RELAXLANG_STATE_DIR` | directory of the REPL's history | `relaxlang` in the user's state directory |
 | `RELAXLANG_NUM_THREADS` | threads of parallel loops | the processors that this process may use |
 | `RELAXLANG_CHECK` | `1`: verify the module after every pass, freeze IR nodes | `0` |
+| `RELAXLANG_TRACEBACK` | `1`: show Python's traceback of an internal error | `0` |
 
 A directory set to nothing turns off what it is for; a switch is off when it is empty, `0`, `false`, `no` or `off`.
 NO_COLOR and FORCE_COLOR are `base.colors`' business.
@@ -56,6 +57,11 @@ class Config:
     def check(self) -> bool:
         """Whether nodes are frozen at run time and every pass's result is verified."""
         return self._switch("RELAXLANG_CHECK", default=False)
+
+    @property
+    def traceback(self) -> bool:
+        """Whether an internal error shows where in relaxlang's code it happened."""
+        return self._switch("RELAXLANG_TRACEBACK", default=False)
 
     def _switch(self, name: str, default: bool) -> bool:
         text = self._environ.get(name)

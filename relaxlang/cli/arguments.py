@@ -1,11 +1,11 @@
 """The little language of `--arg`: `[NAME=]VALUE`.
 
-    VALUE  f32[2,3]=1,2,3,4,5,6      a tensor, row by row; brackets between the numbers may show the rows
-           f32[2,3]=0                filled with one number
-           i64=3   bool=true         a scalar
-           shape[3,4]                a shape
-           @x.npy  @x.npz:name       an array from a file
-           @x.npz                    every array of the file, each for the parameter of its name
+VALUE  f32[2,3]=1,2,3,4,5,6      a tensor, row by row; brackets between the numbers may show the rows
+       f32[2,3]=0                filled with one number
+       i64=3   bool=true         a scalar
+       shape[3,4]                a shape
+       @x.npy  @x.npz:name       an array from a file
+       @x.npz                    every array of the file, each for the parameter of its name
 """
 
 from __future__ import annotations
@@ -79,7 +79,9 @@ def _element(word: Span) -> DType:
     try:
         element = dtype(word.text)
     except ValueError:
-        near = did_you_mean(word.text, ("float32", "float64", "float16", "bfloat16", "int8", "int32", "int64", "uint8", "bool", "shape"))
+        near = did_you_mean(
+            word.text, ("float32", "float64", "float16", "bfloat16", "int8", "int32", "int64", "uint8", "bool", "shape")
+        )
         fail("RLX7004", f"`{word.text}` is not a dtype", word, help=f"did you mean `{near}`?" if near else _EXAMPLES)
     numpy_dtype(element)
     return element
@@ -89,7 +91,9 @@ def _dims(span: Span) -> tuple[int, ...]:
     dims = []
     for part in span.text.split(",") if span.text.strip() else ():
         if not (part.strip().isascii() and part.strip().isdecimal() and len(part.strip()) <= 18):
-            fail("RLX7004", f"`{part.strip()}` is no dimension", span, help="dimensions are whole numbers, as in `[2,3]`")
+            fail(
+                "RLX7004", f"`{part.strip()}` is no dimension", span, help="dimensions are whole numbers, as in `[2,3]`"
+            )
         dims.append(int(part))
     return tuple(dims)
 
@@ -106,7 +110,12 @@ def _numbers(span: Span, element: DType, dims: tuple[int, ...] | None) -> Any:
     count = math.prod(dims)
     if len(values) != count and len(values) != 1:
         shape = f"[{','.join(map(str, dims))}]"
-        fail("RLX7004", f"a tensor of shape {shape} has {count} elements, not {len(values)}", span, label=f"{len(values)} here")
+        fail(
+            "RLX7004",
+            f"a tensor of shape {shape} has {count} elements, not {len(values)}",
+            span,
+            label=f"{len(values)} here",
+        )
     made = empty(dims, element)
     if len(values) == 1:
         made[...] = values[0]
@@ -125,7 +134,9 @@ def _number(word: Span, element: DType) -> bool | int | float:
         value = int(text, 0)
     except (KeyError, ValueError):
         fail("RLX7004", f"`{text}` is no {element}", word)
-    low, high = (-(1 << element.bits - 1), (1 << element.bits - 1) - 1) if element.is_int else (0, (1 << element.bits) - 1)
+    low, high = (
+        (-(1 << element.bits - 1), (1 << element.bits - 1) - 1) if element.is_int else (0, (1 << element.bits) - 1)
+    )
     if not low <= value <= high:
         fail("RLX7004", f"`{text}` is out of range", word, label=f"{element} goes from {low} to {high}")
     return value
@@ -164,7 +175,11 @@ def load_arrays(path: str, span: Span | None = None) -> np.ndarray[Any, Any] | M
     except OSError as error:
         _unreadable(path, (error.strerror or str(error)).lower(), span)
     except (ValueError, EOFError, BadZipFile, MemoryError) as error:
-        why = "it holds Python objects" if "pickle" in str(error) and "Object" in str(error) else "it is no `.npy` or `.npz` file"
+        why = (
+            "it holds Python objects"
+            if "pickle" in str(error) and "Object" in str(error)
+            else "it is no `.npy` or `.npz` file"
+        )
         _unreadable(path, why, span)
 
 

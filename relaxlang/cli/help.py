@@ -11,7 +11,9 @@ usage: relaxc [OPTION]... FILE...        (`-` reads from stdin)
        relaxc FILE --emit=tir            print a stage: rlx, tir, llvm, asm, vm
        relaxc FILE --run --random 0      compile, run, print the result"""
 
-EPILOG = "Exit: 0 done, 1 errors in a program, 2 wrong command line, 3 failed while running, 70 internal error, 130 Ctrl-C."
+EPILOG = (
+    "Exit: 0 done, 1 errors in a program, 2 wrong command line, 3 failed while running, 70 internal error, 130 Ctrl-C."
+)
 
 _COLUMN = 29
 _WIDTH = 100

@@ -13,7 +13,7 @@ from relaxlang.base.diagnostics import fail
 from relaxlang.base.source import Source, Span
 from relaxlang.base.suggest import did_you_mean
 
-# A flag takes no value; "value" needs one, the last one counts; "repeat" needs one, all count; "maybe" takes one after `=`.
+# "flag" takes no value; "value" needs one, the last counts; "repeat" needs one, all count; "maybe" takes one after `=`.
 Kind = Literal["flag", "value", "repeat", "maybe"]
 
 
@@ -85,7 +85,9 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         _value("--random", "SEED", "fill parameters that have no --arg: uniform in [-1, 1), integers 0 to 9"),
         _repeat("--dim", "n=16", "value of a symbolic dimension for --random"),
         _value("--save-result", "X.npy", "write the result to a file (a tuple: X.0.npy, X.1.npy, …)"),
-        _repeat("--expect", "@y.npy", "compare the result, exit with 3 when it differs (one for each of a tuple)", True),
+        _repeat(
+            "--expect", "@y.npy", "compare the result, exit with 3 when it differs (one for each of a tuple)", True
+        ),
         _value("--rtol", "R", "relative tolerance of --expect, default 1e-5", (), True),
         _value("--atol", "A", "absolute tolerance of --expect, default 1e-6", (), True),
         _value("--repeat", "N", "run N times and print the times", (), True),
@@ -201,7 +203,7 @@ def _take(line: CommandLine, option: Option, value: str | None, rest: list[str])
 
 
 def check_word(span: Span, words: Iterable[str], what: str) -> None:
-    """RLX7002, with a suggestion, unless the text is one of `words`; `what` begins the message (`"`--color` takes"`)."""
+    """RLX7002, with a suggestion, unless the text is one of `words`; `what` begins the message."""
     known = list(words)
     if span.text not in known:
         near = did_you_mean(span.text, known)

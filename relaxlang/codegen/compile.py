@@ -40,6 +40,11 @@ def machine(target: Target, *, jit: bool = False) -> Any:
     )
 
 
+def llvm_version() -> str:
+    """The version of LLVM."""
+    return ".".join(map(str, binding.llvm_version_info))
+
+
 def layout(target: Target) -> str:
     """The data layout of a target, as it stands in a module."""
     return str(machine(target).target_data)

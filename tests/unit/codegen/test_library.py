@@ -102,7 +102,9 @@ def test_without_a_linker(built, tmp_path, monkeypatch):
 
 
 def test_a_linker_that_fails(built, tmp_path, monkeypatch):
-    monkeypatch.setattr(library, "_linker", lambda triple: [sys.executable, "-c", "import sys; sys.exit('out of luck')"])
+    monkeypatch.setattr(
+        library, "_linker", lambda triple: [sys.executable, "-c", "import sys; sys.exit('out of luck')"]
+    )
     path = tmp_path / "program.so"
     with pytest.raises(DiagnosticError, match="out of luck"):
         built.export_library(path)

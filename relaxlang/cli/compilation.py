@@ -1,0 +1,152 @@
+"""One file on its way through the compiler: each stage is made when it is first asked for, and once."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from relaxlang.base.diagnostics import fail
+from relaxlang.cli.crash import CrashGuard
+from relaxlang.cli.settings import Settings
+
+if TYPE_CHECKING:
+    from relaxlang.codegen.kernel import CompiledKernel
+    from relaxlang.ir.module import IRModule
+    from relaxlang.passes.base import Pass, PassContext
+    from relaxlang.runtime.executable import Executable
+    from relaxlang.runtime.module import RuntimeModule
+
+BUILT = (".rlxe", ".so", ".dylib", ".dll")
+"""Suffixes of files that hold a built program."""
+
+
+class Compilation:
+    """A file and what was made of it so far; `guard` is told the program's text, for a crash report.
+
+    Every stage raises `RelaxlangError`s.
+    """
+
+    def __init__(self, name: str, settings: Settings, guard: CrashGuard) -> None:
+        self.name = name
+        self.settings = settings
+        self.guard = guard
+        self._context: PassContext | None = None
+
+    @property
+    def is_built(self) -> bool:
+        """Whether the file holds a built program, so that there is no module and only code and bytecode to look at."""
+        return os.path.splitext(self.name)[1] in BUILT
+
+    @property
+    def stem(self) -> str:
+        """The name that outputs get before their suffix: the file's, in the current directory."""
+        return os.path.splitext(os.path.basename(self.name))[0]
+
+    @cached_property
+    def parsed(self) -> IRModule:
+        """The module as it stands in the file."""
+        if self.is_built:
+            fail("RLX7003", f"`{self.name}` is a built program, which can be run or shown by `--emit=vm` only")
+        with self.settings.clock.phase("parse"):
+            from relaxlang import driver
+            from relaxlang.syntax.parser import decode_source
+
+            shown = "<stdin>" if self.name == "-" else self.name
+            data = sys.stdin.buffer.read() if self.name == "-" else driver.read_file(self.name)
+            self.guard.text = decode_source(shown, data).text
+            return driver.parse(self.guard.text, shown, values=self.settings.values)
+
+    @cached_property
+    def rewritten(self) -> IRModule:
+        """The module after the pipeline that was asked for; as it stands in the file when none was."""
+        if not self.settings.own_pipeline:
+            return self.parsed
+        return self._after(self.scheduled, self.settings.passes[self._graph_passes :])
+
+    @cached_property
+    def scheduled(self) -> IRModule:
+        """The module after the passes that come before lowering to the virtual machine."""
+        return self._after(self.parsed, self.settings.passes[: self._graph_passes])
+
+    @cached_property
+    def lowered(self) -> IRModule:
+        """The module as code generation takes it."""
+        if self.settings.own_pipeline:
+            return self._after(self.rewritten, self.settings.lowering)
+        rest = self.settings.passes[self._graph_passes :]
+        return self._after(self.scheduled, (*rest, *self.settings.lowering))
+
+    @property
+    def _graph_passes(self) -> int:
+        from relaxlang.passes.pipelines import MINIMUM
+
+        names = [step.name for step in self.settings.passes]
+        return next((i for i, name in enumerate(names) if name in MINIMUM), len(names))
+
+    def _after(self, mod: IRModule, passes: Sequence[Pass]) -> IRModule:
+        if not passes:
+            return mod
+        with self.settings.clock.phase("passes"):
+            context = self._pass_context()
+            for step in passes:
+                mod = context.apply(step, mod)
+            return mod
+
+    def _pass_context(self) -> PassContext:
+        if self._context is None:
+            from relaxlang.passes.base import PassContext
+
+            settings = self.settings
+            target = settings.target
+            if target is None:
+                from relaxlang.codegen.target import Target
+
+                target = Target()
+            instruments = settings.instruments()
+            self._context = PassContext(disabled=settings.skipped, instruments=instruments, target=target)
+        return self._context
+
+    @cached_property
+    def kernels(self) -> Mapping[str, CompiledKernel]:
+        """The kernels as LLVM text, compiled further when they are asked for it."""
+        from relaxlang.codegen.kernel import emit_kernels
+
+        lowered = self.lowered
+        with self.settings.clock.phase("llvm"):
+            return emit_kernels(dict(lowered.prim_funcs()), self.settings.target)
+
+    @cached_property
+    def program(self) -> RuntimeModule:
+        """The built program."""
+        from relaxlang import driver
+
+        if self.is_built:
+            with self.settings.clock.phase("load"):
+                return driver.load_module(self.name)
+        lowered = self.lowered
+        with self.settings.clock.phase("code"):
+            return driver.generate(lowered, self.settings.target)
+
+    @property
+    def executable(self) -> Executable:
+        """The program as data."""
+        return self.program.executable
+
+    def runnable(self) -> RuntimeModule:
+        """The program with its kernels in this process, or RLX5018 when it is for another machine."""
+        from relaxlang.runtime.module import RuntimeModule
+
+        program = self.program
+        if not program.kernels and program.executable.objects:
+            return RuntimeModule(program.executable, None, program.ir_module)
+        return program
+
+    @cached_property
+    def llvm(self) -> str:
+        """All kernels as one LLVM module, before LLVM's passes."""
+        from relaxlang.codegen.compile import joined
+
+        return joined([kernel.llvm for kernel in self.kernels.values()])

@@ -1,0 +1,171 @@
+"""What is written where: kinds of output, `-o` and `--emit`, and writing it all at the end, when nothing can fail."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from relaxlang.base.diagnostics import fail
+from relaxlang.base.files import write_atomically
+from relaxlang.base.source import Span
+from relaxlang.cli.compilation import Compilation
+from relaxlang.cli.options import CommandLine, check_word
+
+
+class Kind(NamedTuple):
+    """A kind of output: the suffix of its files, a line about it, and what makes it (bytes: no text for a terminal)."""
+
+    suffix: str
+    help: str
+    make: Callable[[Compilation], str | bytes]
+    binary: bool = False
+
+
+def _llvm_opt(c: Compilation) -> str:
+    from relaxlang.codegen.compile import optimized
+    from relaxlang.codegen.target import as_target
+
+    return str(optimized(c.llvm, as_target(c.settings.target)))
+
+
+def _asm(c: Compilation) -> str:
+    from relaxlang.codegen.compile import assembly
+    from relaxlang.codegen.target import as_target
+
+    return assembly(c.llvm, as_target(c.settings.target))
+
+
+def _obj(c: Compilation) -> bytes:
+    from relaxlang.codegen.cache import fetch
+    from relaxlang.codegen.compile import object_code
+    from relaxlang.codegen.target import as_target
+
+    return fetch(c.llvm, as_target(c.settings.target), object_code)
+
+
+def _library(c: Compilation) -> bytes:
+    from relaxlang.codegen.library import shared_library
+
+    executable = c.executable
+    with c.settings.clock.phase("link"):
+        return shared_library(executable)
+
+
+KINDS: dict[str, Kind] = {
+    "rlx": Kind(".rlx", "the module after the pipeline of -p, or as it was read", lambda c: c.rewritten.script()),
+    "tir": Kind(".tir.rlx", "the module after legalisation and scheduling", lambda c: c.scheduled.script()),
+    "llvm": Kind(".ll", "LLVM IR of the kernels, before LLVM's passes", lambda c: c.llvm),
+    "llvm-opt": Kind(".opt.ll", "LLVM IR after LLVM's passes", _llvm_opt),
+    "asm": Kind(".s", "assembly of the kernels", _asm),
+    "obj": Kind(".o", "object file of the kernels", _obj, True),
+    "vm": Kind(".vm.txt", "bytecode of the Relax functions, as text", lambda c: c.executable.as_text()),
+    "exe": Kind(".rlxe", "executable for `load_module` (with a path ending in .so a shared library)",
+                lambda c: c.executable.to_bytes(), True),
+    "none": Kind("", "nothing: for --print-ir-after, --timing and the like", lambda c: ""),
+}  # fmt: skip
+
+SUFFIXES = {".rlx": "rlx", ".ll": "llvm", ".s": "asm", ".o": "obj", ".so": "exe", ".rlxe": "exe"}
+_PLAIN = ("vm", "exe", "none")  # what a built program can still be shown as
+
+
+class Output(NamedTuple):
+    """One thing to write: its kind, and where to (`-`: stdout; empty: the kind's usual place)."""
+
+    kind: str
+    path: str
+    span: Span | None
+
+
+def plan(line: CommandLine) -> list[Output]:
+    """The outputs that a command line asks for. Raises RLX7002 and RLX7003 for what makes no sense."""
+    outputs = [_emit(item) for item in line.items("--emit")]
+    target = line.span("--output")
+    if target is not None:
+        if len(line.files) > 1 and target.text != "-":
+            fail("RLX7003", "one output file cannot hold what several files give", target, help="leave `-o` out")
+        outputs = _with_path(outputs, target)
+    if line.has("--check") and (outputs or line.has("--run")):
+        fail("RLX7003", "`--check` writes and runs nothing", help="leave it out: everything is checked anyway")
+    if not outputs and not any(line.has(n) for n in ("--run", "--check", "--dump-pipeline")):
+        outputs.append(Output("exe", "", None))
+    for output in outputs:
+        if output.path not in ("", "-") and len(line.files) > 1:
+            fail("RLX7003", "one output file cannot hold what several files give", output.span)
+    return outputs
+
+
+def _emit(item: Span) -> Output:
+    text, equals, path = item.text.partition("=")
+    kind = Span(item.source, item.start, item.start + len(text))
+    check_word(kind, KINDS, "`--emit` takes")
+    if equals and not path:
+        fail("RLX7002", "the path is missing", item, help=f"write `{text}=PATH`, or `{text}` alone")
+    return Output(text, path, item)
+
+
+def _with_path(outputs: list[Output], target: Span) -> list[Output]:
+    free = [output for output in outputs if not output.path]
+    if not outputs:
+        suffix = os.path.splitext(target.text)[1]
+        if target.text == "-":
+            fail("RLX7003", "`-o -` needs `--emit` to say what to write", help="for example `--emit=tir -o -`")
+        if suffix not in SUFFIXES:
+            known = " ".join(SUFFIXES)
+            fail("RLX7002", f"the suffix `{suffix}` does not say what to write", target,
+                 help=f"known suffixes: {known}; or name the kind, as in `--emit=asm`")  # fmt: skip
+        return [Output(SUFFIXES[suffix], target.text, target)]
+    if len(free) != 1 and not (free and target.text == "-"):
+        fail("RLX7003", f"`-o` is one place, for {len(free)} outputs", target, help="write `--emit=KIND=PATH,…`")
+    return [o if o.path else Output(o.kind, target.text, target) for o in outputs]
+
+
+def emit(c: Compilation, outputs: Iterable[Output]) -> None:
+    """Make all outputs, then write them: when making one fails, none is written."""
+    made: list[tuple[Output, str | bytes]] = []
+    for output in outputs:
+        made.append((_placed(c, output), _content(c, output)))
+    shown = [o.kind for o, _ in made if o.path == "-" and o.kind != "none"]
+    for output, content in made:
+        if output.kind == "none":
+            continue
+        if output.path != "-":
+            write_atomically(output.path, content)
+        elif isinstance(content, bytes):
+            sys.stdout.flush()
+            sys.stdout.buffer.write(content)
+        else:
+            sys.stdout.write(f"# {output.kind}\n" if len(shown) > 1 else "")
+            sys.stdout.write(content if content.endswith("\n") else content + "\n")
+
+
+def _content(c: Compilation, output: Output) -> str | bytes:
+    if c.is_built and output.kind not in _PLAIN:
+        fail("RLX7003", f"`{c.name}` is a built program, which has no {output.kind} any more", output.span)
+    make = _library if output.kind == "exe" and output.path.endswith(".so") else KINDS[output.kind].make
+    with c.settings.clock.phase(f"emit {output.kind}"):
+        return make(c)
+
+
+def _placed(c: Compilation, output: Output) -> Output:
+    """The output with its path: text without one goes to stdout, anything else to a file named after the input."""
+    kind = KINDS[output.kind]
+    if output.path == "-":
+        if kind.binary and sys.stdout.isatty():
+            fail(
+                "RLX7003", f"{output.kind} is binary and not for a terminal", output.span, help="name a file with `-o`"
+            )
+        return output
+    if output.path:
+        return output
+    if not kind.binary:
+        return output._replace(path="-")
+    if c.name == "-":
+        fail("RLX7003", f"{output.kind} of what comes from stdin needs a file name", help="give one with `-o`")
+    path = c.stem + kind.suffix
+    if c.is_built and os.path.exists(path) and os.path.samefile(path, c.name):
+        fail(
+            "RLX7003", f"`{c.name}` is built already", help="`--run` runs it, `--emit=vm` shows it, `-o x.so` links it"
+        )
+    return output._replace(path=path)

@@ -1,0 +1,101 @@
+"""Watching passes: the module as text before and after them, in files, as differences; and running only a few."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Callable
+
+from relaxlang.base.colors import paint
+from relaxlang.base.diagnostics import RelaxlangError
+from relaxlang.base.files import write_atomically
+from relaxlang.ir.module import IRModule
+from relaxlang.passes.base import Pass, PassInstrument
+
+Write = Callable[[str], object]
+Names = frozenset[str] | None  # None: all passes
+
+
+class PrintModule(PassInstrument):
+    """Writes the module before and after the named passes, and after every pass that changed it when `changed`."""
+
+    def __init__(self, write: Write, before: Names, after: Names, changed: bool) -> None:
+        self.write = write
+        self.names_before = before
+        self.names_after = after
+        self.changed = changed
+        self._seen: list[IRModule] = []
+
+    def before(self, mod: IRModule, step: Pass) -> None:
+        self._seen.append(mod)
+        if self.names_before is None or step.name in self.names_before:
+            self._print("before", step, mod)
+
+    def after(self, mod: IRModule, step: Pass) -> None:
+        unchanged = self._seen.pop() is mod
+        if self.names_after is None or step.name in self.names_after:
+            self._print("after", step, mod)
+        elif self.changed and not unchanged:
+            self._print("after", step, mod)
+
+    def _print(self, when: str, step: Pass, mod: IRModule) -> None:
+        self.write(f"# {when} {step}\n{mod.script()}\n")
+
+
+class PrintDiff(PassInstrument):
+    """Writes what each pass changes, as a unified difference of the module's text."""
+
+    def __init__(self, write: Write, color: bool) -> None:
+        self.write = write
+        self.color = color
+        self._seen: list[IRModule] = []
+
+    def before(self, mod: IRModule, step: Pass) -> None:
+        self._seen.append(mod)
+
+    def after(self, mod: IRModule, step: Pass) -> None:
+        before = self._seen.pop()
+        old, new = (m.script().splitlines() for m in (before, mod)) if before is not mod else ([], [])
+        lines = list(difflib.unified_diff(old, new, "before", "after", lineterm="", n=3))[2:]
+        self.write(f"# {step}" + ("" if lines else ": no change") + "\n")
+        for line in lines:
+            style = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")
+            self.write(paint(line, style if self.color else "") + "\n")
+
+
+class WriteFiles(PassInstrument):
+    """Writes the module after each pass to a numbered file, `003-fuse-ops.rlx`; `000-input.rlx` is what came in."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        self.count = 0
+        try:
+            os.makedirs(folder, exist_ok=True)
+        except OSError as error:
+            raise RelaxlangError(f"cannot make the directory `{folder}`: {(error.strerror or '').lower()}") from error
+
+    def before(self, mod: IRModule, step: Pass) -> None:
+        if self.count == 0:
+            self._write("input", mod)
+
+    def after(self, mod: IRModule, step: Pass) -> None:
+        self._write(step.name, mod)
+
+    def _write(self, name: str, mod: IRModule) -> None:
+        write_atomically(os.path.join(self.folder, f"{self.count:03}-{name}.rlx"), mod.script())
+        self.count += 1
+
+
+class BisectLimit(PassInstrument):
+    """Lets only the first `limit` passes run and says which: halving it finds the pass that breaks a program."""
+
+    def __init__(self, limit: int, write: Write) -> None:
+        self.limit = limit
+        self.write = write
+        self.count = 0
+
+    def should_run(self, mod: IRModule, step: Pass) -> bool:
+        self.count += 1
+        runs = self.count <= self.limit
+        self.write(f"bisect: {'' if runs else 'not '}running pass {self.count}: {step}\n")
+        return runs

@@ -1,0 +1,88 @@
+"""`--list`: what there is, one a line with a few words, or as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+
+Row = tuple[str, str]
+
+
+def _passes() -> Iterator[Row]:
+    from relaxlang.passes import ALIASES, PASSES, load_pass
+
+    for name in sorted(PASSES):
+        also = [alias for alias, of in ALIASES.items() if of == name]
+        yield name, first_sentence(load_pass(name).__doc__) + (f" (also {', '.join(also)})" if also else "")
+
+
+def _ops() -> Iterator[Row]:
+    from relaxlang.ops import default_operators
+
+    table = default_operators()
+    for name in table.names():
+        yield name, first_sentence(table.get(name).doc)
+
+
+def _pipelines() -> Iterator[Row]:
+    from relaxlang.passes.pipelines import PIPELINES
+
+    for name, steps in PIPELINES.items():
+        yield name, ",".join(steps)
+
+
+def _targets() -> Iterator[Row]:
+    from relaxlang.codegen.target import OPTIONS, Target, host_cpu, host_triple
+
+    yield "llvm", f"this machine: {host_cpu()}, {host_triple()}, {len(Target().mattr.split(','))} features"
+    for name, kind in OPTIONS.items():
+        yield f"-{name}", "a whole number" if kind is int else "text"
+
+
+def _codes() -> Iterator[Row]:
+    from relaxlang.base.codes import CODES
+
+    for code in sorted(CODES):
+        yield code, CODES[code].title
+
+
+def _intrinsics() -> Iterator[Row]:
+    from relaxlang.ir.intrinsics import INTRINSICS
+
+    for name, entry in sorted(INTRINSICS.items()):
+        arity = "any number of arguments" if entry.arity < 0 else f"{entry.arity} argument{'s' * (entry.arity != 1)}"
+        yield f"T.{name}", arity + ("" if entry.pure else ", has effects")
+
+
+def _emit() -> Iterator[Row]:
+    from relaxlang.cli.emit import KINDS
+
+    for name, kind in KINDS.items():
+        yield name, kind.help
+
+
+_LISTS: dict[str, Callable[[], Iterator[Row]]] = {
+    "passes": _passes,
+    "ops": _ops,
+    "pipelines": _pipelines,
+    "targets": _targets,
+    "codes": _codes,
+    "intrinsics": _intrinsics,
+    "emit": _emit,
+}
+
+
+def listing(what: str, as_json: bool) -> str:
+    """The list of that name (one of `options.LISTS`), as lines or as JSON: a list of objects with name and summary."""
+    rows = list(_LISTS[what]())
+    if as_json:
+        return json.dumps([{"name": name, "summary": summary} for name, summary in rows], indent=1) + "\n"
+    width = max((len(name) for name, _ in rows), default=0) + 2
+    return "".join(f"{name:{width}}{summary}".rstrip() + "\n" for name, summary in rows)
+
+
+def first_sentence(doc: str | None) -> str:
+    """The first paragraph's first sentence, on one line."""
+    paragraph = " ".join((doc or "").strip().split("\n\n")[0].split())
+    end = paragraph.find(". ")
+    return paragraph if end < 0 else paragraph[: end + 1]

@@ -1,0 +1,177 @@
+"""`relaxc`: from a command line to an exit code.
+
+0 done; 1 errors in a program; 2 a wrong command line; 3 the program failed while it ran, or its result is not the
+expected one; 70 an internal error; 130 interrupted; 141 when whoever reads the output has gone.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from relaxlang.base.diagnostics import RelaxlangError
+from relaxlang.cli.options import CommandLine, read_command_line
+from relaxlang.cli.report import Reporter
+
+if TYPE_CHECKING:
+    from relaxlang.cli.compilation import Compilation
+    from relaxlang.cli.crash import CrashGuard
+    from relaxlang.cli.emit import Output
+    from relaxlang.cli.run import Request
+    from relaxlang.cli.settings import Settings
+
+DONE, FAULTY_PROGRAM, USAGE, FAILED_RUN, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 3, 130, 141
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run `relaxc` with these words (default: the process's) and return the exit code. Nothing is raised."""
+    words = sys.argv[1:] if words is None else words
+    try:
+        status = _guarded(words)
+        sys.stdout.flush()
+        return status
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # What is still buffered must not be written when Python ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+
+
+def _guarded(words: Sequence[str]) -> int:
+    from relaxlang.cli.crash import INTERNAL_ERROR, CrashGuard
+
+    status = INTERNAL_ERROR
+    with CrashGuard(words) as guard:
+        try:
+            line = read_command_line(words)
+        except RelaxlangError as fault:
+            Reporter().error(fault)
+            return USAGE
+        reporter = Reporter(line.value("--diagnostics", "human"), line.value("--color", "auto"))
+        try:
+            answered = _answer(line, reporter)
+        except RelaxlangError as fault:
+            reporter.error(fault)
+            return USAGE
+        status = _Session(line, reporter, guard).run() if answered is None else answered
+        reporter.finish()
+    return INTERNAL_ERROR if guard.crashed else status
+
+
+def _answer(line: CommandLine, reporter: Reporter) -> int | None:
+    """Do what needs no file: help, version, lists. None when there are files to work on."""
+    text = ""
+    if line.has("--help") or line.has("--help-all"):
+        from relaxlang.cli.help import help_text
+
+        text = help_text(line.has("--help-all"))
+    elif line.has("--version"):
+        from relaxlang.cli.version import version_text
+
+        text = version_text(line.has("--verbose"))
+    elif line.has("--explain"):
+        from relaxlang.base.codes import explain
+
+        text = explain(line.value("--explain")) + "\n"
+    elif line.has("--list"):
+        from relaxlang.cli.listing import listing
+
+        text = listing(line.value("--list"), line.has("--json"))
+    elif line.has("--describe"):
+        from relaxlang.cli.describe import describe
+
+        text = describe(line.value("--describe"), line.span("--describe"), line.has("--json"))
+    elif not line.files and not line.has("--dump-pipeline"):
+        from relaxlang.cli.help import USAGE as usage
+
+        reporter.say(f"{usage}\n\nerror: no input file; `relaxc --help` shows the options\n")
+        return USAGE
+    else:
+        return None
+    sys.stdout.write(text)
+    return DONE
+
+
+class _Session:
+    """The work on the files of a command line."""
+
+    def __init__(self, line: CommandLine, reporter: Reporter, guard: CrashGuard) -> None:
+        from relaxlang.cli.timing import Clock
+
+        self.line = line
+        self.reporter = reporter
+        self.guard = guard
+        self.clock = Clock()
+
+    def run(self) -> int:
+        """Work on each file; the worst of their exit codes, or that of a wrong command line."""
+        try:
+            settings, outputs, request = self._read()
+        except RelaxlangError as fault:
+            self.reporter.error(fault)
+            return USAGE
+        if self.line.has("--dump-pipeline"):
+            sys.stdout.write(settings.pipeline_text() + "\n")
+        status = DONE
+        for name in self.line.files:
+            with self.clock.phase(name):
+                status = max(status, self._file(name, settings, outputs, request))
+        if self.line.has("--timing"):
+            self.reporter.say(self.clock.report(self.line.value("--timing")) + "\n")
+        return status
+
+    def _read(self) -> tuple[Settings, list[Output], Request | None]:
+        from relaxlang.cli.emit import plan
+        from relaxlang.cli.settings import Settings
+
+        settings = Settings(self.line, self.reporter, self.clock)
+        outputs = plan(self.line)
+        if not self.line.has("--run"):
+            return settings, outputs, None
+        from relaxlang.cli.run import read_request
+
+        return settings, outputs, read_request(self.line)
+
+    def _file(self, name: str, settings: Settings, outputs: list[Output], request: Request | None) -> int:
+        from relaxlang.cli.compilation import Compilation
+        from relaxlang.cli.emit import emit
+
+        compilation = Compilation(name, settings, self.guard)
+        try:
+            if not compilation.is_built:
+                _ = compilation.parsed
+            emit(compilation, outputs)
+            return DONE if request is None else self._call(compilation, request)
+        except RelaxlangError as fault:
+            self.reporter.error(fault)
+            return FAULTY_PROGRAM
+
+    def _call(self, compilation: Compilation, request: Request) -> int:
+        from relaxlang.cli import run
+
+        _ = compilation.program
+        try:
+            call = run.prepare(compilation, request)
+        except RelaxlangError as fault:
+            self.reporter.error(fault)
+            return USAGE
+        try:
+            results = run.execute(compilation, call, request)
+        except RelaxlangError as fault:
+            self.reporter.error(fault)
+            return FAILED_RUN
+        if len(self.line.files) > 1:
+            sys.stdout.write(f"# {compilation.name}\n")
+        run.show(results)
+        if request.save:
+            run.save(results, request.save, self.reporter.note)
+        if request.expected:
+            try:
+                run.compare(results, request)
+            except RelaxlangError as fault:
+                self.reporter.error(fault)
+                return FAILED_RUN
+        return DONE

@@ -1,0 +1,66 @@
+"""Diagnostics on stderr, and what else is said there."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import cast
+
+from relaxlang.base.colors import ColorChoice, wants_color
+from relaxlang.base.diagnostics import Diagnostic, DiagnosticError, RelaxlangError
+from relaxlang.base.render import Style, render, summary
+
+
+class Reporter:
+    """Writes diagnostics in the style that `--diagnostics` asks for. `reported` keeps them all, for the last line."""
+
+    def __init__(self, style: str = "human", color: str = "auto") -> None:
+        self.style = cast(Style, style)
+        self.color = style == "human" and wants_color(sys.stderr, cast(ColorChoice, color))
+        self.reported: list[Diagnostic] = []
+
+    def say(self, text: str) -> None:
+        """Write text as it is."""
+        sys.stderr.write(text)
+
+    def note(self, message: str) -> None:
+        """Tell the user something that is no fault."""
+        self._write([Diagnostic("", message, level="note")])
+
+    def error(self, fault: RelaxlangError) -> None:
+        """Report what a `RelaxlangError` says."""
+        if isinstance(fault, DiagnosticError):
+            found = list(fault.diagnostics)
+            found[-1] = _with_notes(found[-1], getattr(fault, "__notes__", []))
+        else:
+            found = [Diagnostic("", str(fault))]
+        self._write(found)
+        self.reported += found
+
+    def finish(self) -> None:
+        """Write the closing line when errors were reported, for people only."""
+        if self.style == "human":
+            last = summary([d for d in self.reported if d.code], color=self.color)
+            if last:
+                self.say(last + "\n")
+
+    def _write(self, found: Sequence[Diagnostic]) -> None:
+        gap = "\n\n" if self.style == "human" and found[0].level == "error" else "\n"
+        self.say(render(found, style=self.style, color=self.color) + gap)
+
+
+def _with_notes(diagnostic: Diagnostic, notes: Sequence[str]) -> Diagnostic:
+    """The diagnostic with the notes that were added to the exception on its way."""
+    if not notes:
+        return diagnostic
+    return Diagnostic(
+        diagnostic.code,
+        diagnostic.message,
+        diagnostic.span,
+        level=diagnostic.level,
+        label=diagnostic.label,
+        labels=diagnostic.labels,
+        notes=(*diagnostic.notes, *notes),
+        help=diagnostic.help,
+        fixes=diagnostic.fixes,
+    )

@@ -1,0 +1,137 @@
+"""What the options mean together: the pipeline, what is watched, what is compiled for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from relaxlang.base.diagnostics import fail
+from relaxlang.base.source import Span
+from relaxlang.cli.options import CommandLine, number
+from relaxlang.cli.report import Reporter
+from relaxlang.cli.timing import Clock
+from relaxlang.passes.base import Pass, PassInstrument
+
+if TYPE_CHECKING:
+    from relaxlang.cli.instruments import Names
+
+_QUOTED = re.compile(r"(['\"])(.*)\1\Z", re.DOTALL)
+_NONE: frozenset[str] = frozenset()
+
+
+class Settings:
+    """The options of a run, read and checked. Raises `DiagnosticError` for what is wrong with them.
+
+    `values` are the compile-time parameters of `-D`; `own_pipeline` says whether a pipeline was asked for.
+    """
+
+    def __init__(self, line: CommandLine, reporter: Reporter, clock: Clock) -> None:
+        self.line = line
+        self.reporter = reporter
+        self.clock = clock
+        self.values = dict(_definition(span) for span in line.spans("--define"))
+        self.target = _target(line)
+        self.skipped = frozenset(step.name for step in _named(line, "--skip"))
+        self.own_pipeline = any(line.has(n) for n in ("--pipeline", "--start-at", "--stop-after"))
+        if self.own_pipeline:
+            _ = self.passes
+        self.bisect = number(line, "--bisect-limit", 0)
+        self._before, self._after = (_names(line, n) for n in ("--print-ir-before", "--print-ir-after"))
+
+    @cached_property
+    def passes(self) -> tuple[Pass, ...]:
+        """The pipeline that was asked for, or the default one."""
+        return _passes(self.line)
+
+    @cached_property
+    def lowering(self) -> tuple[Pass, ...]:
+        """What must follow `passes` before code can be generated: nothing, or the minimum pipeline (it repeats
+        harmlessly)."""
+        from relaxlang.passes.pipelines import MINIMUM, pipeline
+
+        if {p.name for p in self.passes}.issuperset(MINIMUM):
+            return ()
+        return pipeline("minimum").passes
+
+    def instruments(self) -> list[PassInstrument]:
+        """Fresh instruments for one module's passes."""
+        from relaxlang.cli.instruments import BisectLimit, PrintDiff, PrintModule, WriteFiles
+
+        line, say = self.line, self.reporter.say
+        made: list[PassInstrument] = []
+        if self.bisect is not None:
+            made.append(BisectLimit(self.bisect, say))
+        made.append(self.clock)
+        changed = line.has("--print-ir-changed")
+        if changed or self._before != _NONE or self._after != _NONE:
+            made.append(PrintModule(say, self._before, self._after, changed))
+        if line.has("--print-ir-diff"):
+            made.append(PrintDiff(say, self.reporter.color))
+        if line.has("--print-ir-dir"):
+            made.append(WriteFiles(line.value("--print-ir-dir")))
+        return made
+
+    def pipeline_text(self) -> str:
+        """The whole pipeline to code, as `--pipeline` takes it."""
+        return ",".join(str(step) for step in (*self.passes, *self.lowering) if step.name not in self.skipped)
+
+
+def _target(line: CommandLine) -> Any:
+    if not line.has("--target"):
+        return None
+    from relaxlang.codegen.target import Target
+
+    return Target(line.value("--target"))
+
+
+def _passes(line: CommandLine) -> tuple[Pass, ...]:
+    from relaxlang.passes.pipelines import pipeline
+
+    passes = pipeline(line.value("--pipeline", "default"), "--pipeline").passes
+    for name in ("--start-at", "--stop-after"):
+        for step in _named(line, name):
+            at = [i for i, p in enumerate(passes) if p.name == step.name]
+            if not at:
+                known = ", ".join(f"`{p.name}`" for p in passes)
+                fail("RLX7003", f"`{step.name}` is not in the pipeline", line.span(name), help=f"its passes: {known}")
+            passes = passes[at[0] :] if name == "--start-at" else passes[: at[-1] + 1]
+    return passes
+
+
+def _named(line: CommandLine, option: str) -> Iterator[Pass]:
+    """The passes that an option's values name, as lists between commas."""
+    from relaxlang.base.diagnostics import Diagnostics
+    from relaxlang.passes.pipelines import find_pass
+    from relaxlang.syntax.pipeline_text import parse_pipeline
+
+    for span in line.spans(option):
+        diagnostics = Diagnostics()
+        specs = parse_pipeline(span.source, diagnostics)
+        diagnostics.check()
+        yield from (find_pass(spec) for spec in specs)
+
+
+def _names(line: CommandLine, option: str) -> Names:
+    if any(span.text == "all" for span in line.spans(option)):
+        return None
+    return frozenset(step.name for step in _named(line, option))
+
+
+def _definition(span: Span) -> tuple[str, Any]:
+    """`N=128` as a name and a value: a number, `true` or `false`, or else a string, which may stand in quotes."""
+    name, equals, text = span.text.partition("=")
+    name = name.strip()
+    if not equals or not name.isidentifier():
+        fail("RLX7002", f"`{span.text}` does not give a parameter its value", span, help="write `-D N=128`")
+    text = text.strip()
+    if text in ("true", "True", "false", "False"):
+        return name, text in ("true", "True")
+    for kind in (int, float):
+        try:
+            return name, kind(text)
+        except ValueError:
+            continue
+    quoted = _QUOTED.match(text)
+    return name, quoted[2] if quoted else text
