@@ -74,6 +74,7 @@ class RelaxElaborator(Evaluator):
         self.signature_vars: dict[str, prim.Var] = {}
         self.fresh_names = {"lv": 0, "gv": 0}
         self.outputs: list[Any] | None = None
+        self.local_names: set[str] = set()
         self.scope: Scope = Scope()
 
     # --- bindings -----------------------------------------------------------------------------------------------------
@@ -128,6 +129,9 @@ class RelaxElaborator(Evaluator):
     def unknown_name(self, node: tree.Name, scope: Scope) -> Any:
         if node.id == "_":
             return WILDCARD
+        if node.id in self.local_names:
+            raise error("RLX0432", f"`{node.id}` ends with its dataflow block", node.span,
+                        help=f"add it to the block's outputs: `R.output({node.id})`")  # fmt: skip
         bare = BARE_NAMES.get(node.id)
         found = scope.find("R") if bare is not None else None
         if bare is not None and found is not None:

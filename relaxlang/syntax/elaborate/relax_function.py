@@ -48,6 +48,7 @@ class FunctionElaborator:
         self.params: tuple[relax.Var, ...] | None = None
         self.declared: StructInfo | None = None
         self.faulty = False
+        self.returned: Span | None = None
 
     def header(self) -> Scope:
         """Elaborate the parameters and the declared result, once; the scope of the body."""
@@ -127,7 +128,7 @@ class FunctionElaborator:
             return erase(inferred, known, set(self.params))
         if base_check(self.declared, inferred) is not BaseCheck.HOLDS:
             at = self.node.returns.span if self.node.returns is not None else None
-            self.unit.report(_contradiction("the result", self.declared, inferred, body.body.span or self.node.span, at))
+            self.unit.report(_contradiction("the result", self.declared, inferred, self.returned or self.node.span, at))
             raise silent()
         return self.declared
 
@@ -163,7 +164,6 @@ class Body:
         self.depth = 0
         self.ahead: dict[str, tuple[StructInfo, Span | None]] = {}
         self.finals: dict[str, tree.Stmt] = {}
-        self.local_names: dict[str, relax.Var] = {}
 
     def is_local(self, target: tree.Expr, stmt: tree.Stmt) -> bool:
         """Whether what a statement binds ends with the dataflow block around it."""
@@ -446,7 +446,7 @@ def _exported(body: Body, inner: Scope, node: tree.With) -> tuple[dict[str, Any]
             if value in renamed:
                 names[name] = renamed[value]
             else:
-                body.local_names[name] = value
+                ev.local_names.add(name)
         elif not isinstance(value, relax.Var) or any(value is o for o in ev.outputs or ()):
             names[name] = value
     return names, [_renamed(b, renamed) for b in ev.frame.bindings] if renamed else ev.frame.bindings
@@ -509,7 +509,7 @@ def _function(body: Body, node: tree.FunctionDef, scope: Scope) -> None:
 def _return(body: Body, node: tree.Return, scope: Scope) -> None:
     if body.depth:
         raise error("RLX0412", "a branch cannot return", node.span, help="bind the value in both branches and return it after them")
-    body.returned = node.span
+    body.returned = body.function.returned = node.span
     if node.value is None:
         body.result = relax.Tuple((), span=node.span)
         return
