@@ -26,6 +26,8 @@ _CALLED = {
 # Terminals that begin an expression, and those that stand between two values, as they are written.
 _STARTS = frozenset("( [ { + - ~ * not lambda None True False ...".split())
 _BETWEEN = frozenset("+ - * / // % @ ** << >> & | ^ < <= > >= == != and or in not is if for . [ (".split())
+_VALUES = ("NAME", "INT", "FLOAT", "STRING")
+_STARTS_WORDS = ("not", "lambda", "None", "True", "False")
 _HEADERS = {
     "def": "the parameter list",
     "class": "the class name",
@@ -94,8 +96,14 @@ class _Situation:
         return Span(self.parser.source, text.rfind("\n", 0, at) + 1, at)
 
     def header(self) -> str | None:
-        """The keyword of the compound statement that the parser is in."""
-        return next((s for s in reversed(self.before) if s in _HEADERS), None)
+        """The keyword of the header that the parser is in: one that begins a statement, follows a block (`else`) or
+        follows decorators; not the `if` of an expression.
+        """
+        found = None
+        for before, word in zip(["block", *self.before], self.before):
+            if word in _HEADERS and (before == "block" or before.startswith("__")):  # lark names repetitions `__…`
+                found = word
+        return found
 
     def missing_block(self) -> Diagnostic:
         header = self.header() or "this line"
@@ -113,36 +121,24 @@ class _Situation:
 
     # --- what was probably meant --------------------------------------------------------------------------------------
     def misspelt(self) -> Diagnostic | None:
-        """A keyword with a wrong letter: `retrun x`, `esle:`, `for i inn y`."""
-        token, first = self.token, self.values[0] if self.values else None
-        if token.type == "NAME" and self.before:
+        """A keyword with a wrong letter: `for i inn y`, `retrun x`, `esle:`."""
+        token = self.token
+        if token.type == "NAME" and self.before and len(token.text) > 1:
             words = [w for w in map(self.written.get, self.parser.expected()) if w is not None and w.isalpha()]
-            meant = did_you_mean(token.text, words) if len(token.text) > 1 else None
+            meant = did_you_mean(token.text, words)
             if meant is not None and abs(len(meant) - len(token.text)) < 2:
                 return self.suggest(token.text, meant, self.span)
-        name, type_ = (
-            (first.id, "NAME")
-            if isinstance(first, tree.Name)
-            else (getattr(first, "text", ""), getattr(first, "type", ""))
-        )
-        if type_ != "NAME" or first is None:
+        first = self.values[0] if self.values else None
+        name = first.id if isinstance(first, tree.Name) else first.text if isinstance(first, Token) else ""
+        if len(self.values) == 1 and (token.type in _VALUES or self.written.get(token.type) in _STARTS_WORDS):
+            candidates = _STATEMENTS
+        elif self.before[1:] == [":"] and token.type == "_NEWLINE":
+            candidates = ("else",)
+        else:
             return None
-        follows = len(self.values) == 1 and token.type in (
-            "NAME",
-            "INT",
-            "FLOAT",
-            "STRING",
-            "NOT",
-            "NONE",
-            "TRUE",
-            "FALSE",
-        )
-        bare = self.before[1:] == [":"] and token.type == "_NEWLINE"
-        if not follows and not bare:
-            return None
-        meant = did_you_mean(name, ("else",) if bare else _STATEMENTS)
-        place = first.span if isinstance(first, tree.Name) else Span(self.parser.source, first.start, first.end)
-        return self.suggest(name, meant, place) if meant is not None and place is not None else None
+        meant = did_you_mean(name, candidates) if name.isidentifier() and name not in _STATEMENTS else None
+        start = self.parser.starts[-len(self.values)]
+        return self.suggest(name, meant, Span(self.parser.source, start, start + len(name))) if meant else None
 
     def suggest(self, word: str, meant: str, span: Span) -> Diagnostic:
         fix = Fix(span, meant, f"write `{meant}`")
@@ -157,12 +153,10 @@ class _Situation:
         if self.parser.source.text.startswith(":=", token.start):
             span = Span(self.parser.source, token.start, token.start + 2)
             return Diagnostic("RLX0011", "`:=` is not part of the language", span, help="assign on a line of its own")
-        if (token.text == "=" and header in ("if", "elif", "while", "assert")) or (
-            token.text == "=" and "assert" in self.before
-        ):
+        if token.text == "=" and (header in ("if", "elif", "while") or "assert" in self.before):
             fix = Fix(self.span, "==", "compare with `==`")
-            message = "unexpected `=` in a condition"
-            return Diagnostic("RLX0008", message, self.span, help="`==` compares two values", fixes=[fix])
+            message, help = "unexpected `=` in a condition", "`==` compares two values"
+            return Diagnostic("RLX0008", message, self.span, help=help, fixes=[fix])
         if token.text in ("&", "|") and last.text == token.text:
             word = "and" if token.text == "&" else "or"
             span = Span(self.parser.source, last.start, token.end)
@@ -173,29 +167,25 @@ class _Situation:
 
     # --- expected and found -------------------------------------------------------------------------------------------
     def general(self) -> Diagnostic:
-        token, brackets = self.token, self.parser.lexer.brackets
-        found = (
-            f"`{token.text}`" if token.text and token.type not in ("STRING",) else _CALLED.get(token.type, token.type)
-        )
-        if len(found) > 40:
-            found = _CALLED.get(token.type, "this")
-        expected = self.expected()
-        labels = []
-        message = f"unexpected {found}"
-        if self.awaits_colon():
-            header = self.header() or "if"
-            after = "the return type" if header == "def" and "->" in self.before else _HEADERS[header]
+        found, expected, header = self.found(), self.expected(), self.header()
+        brackets = self.parser.lexer.brackets
+        if header is not None and not brackets and self.parser.accepts("COLON"):
+            after = "the return type" if "->" in self.before else _HEADERS[header]
             message = f"expected `:` after {after}, found {found}"
         elif expected and len(expected) <= 4:
             message = f"expected {_list(expected)}, found {found}"
-        if brackets:
-            opened = brackets[-1]
-            labels = [Label(Span(self.parser.source, opened.start, opened.end), "in this bracket")]
+        else:
+            message = f"unexpected {found}"
+        labels = []
+        if brackets and brackets[-1].start != self.token.start:
+            labels = [Label(Span(self.parser.source, brackets[-1].start, brackets[-1].end), "in this bracket")]
         return Diagnostic("RLX0008", message, self.span, labels=labels)
 
-    def awaits_colon(self) -> bool:
-        """Whether the head of a compound statement is complete but for its `:`."""
-        return not self.parser.lexer.brackets and self.header() is not None and self.parser.accepts("COLON")
+    def found(self) -> str:
+        """The token that does not fit, quoted when it is short."""
+        token = self.token
+        quoted = token.text and len(token.text) < 40 and "\n" not in token.text
+        return f"`{token.text}`" if quoted else _CALLED.get(token.type, "this")
 
     def expected(self) -> list[str]:
         """What could come next, in a few words."""
