@@ -7,7 +7,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from relaxlang.arith.classify import INDEX, RING, is_integer, type_range
-from relaxlang.arith.facts import ANY, TRUTH, Bound
+from relaxlang.arith.facts import ANY, TRUTH, Bound, Residue
 from relaxlang.arith.linear import Linear
 from relaxlang.ir import prim
 from relaxlang.ir.prim import Call, Cast, IntImm, Max, Min, Mul, PrimExpr
@@ -35,6 +35,8 @@ def bound_of(s: Simplifier, expr: PrimExpr) -> Bound:
         rule = _RULES.get(expr.__class__)
         found = rule(s, expr) if rule is not None else ANY
         found = found.meet(s.facts.bound(expr))
+        if expr in s.facts.residues:
+            found = tightened(found, s.facts.residues[expr])
     low, high = type_range(dtype)
     if (low <= found.min and found.max <= high) or s.taint(expr) == INDEX:
         return found
@@ -55,6 +57,16 @@ def bound_of_linear(s: Simplifier, linear: Linear) -> Bound:
             low += coefficient * most
             high += coefficient * least
     return Bound(low, high)
+
+
+def tightened(bound: Bound, residue: Residue) -> Bound:
+    """The bounds with their ends moved inwards to numbers that leave the remainder."""
+    modulus, remainder = residue
+    if modulus == 0:
+        return Bound(remainder, remainder)
+    low = bound.min if bound.min == -inf else bound.min + (remainder - bound.min) % modulus
+    high = bound.max if bound.max == inf else bound.max - (bound.max - remainder) % modulus
+    return Bound(low, high) if low <= high else bound
 
 
 def _times(a: float, b: float) -> float:

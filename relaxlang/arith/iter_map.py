@@ -420,3 +420,57 @@ def iter_inverse(found: IterMap, outputs: Sequence[PrimExpr], analyzer: Analyzer
         else:
             result[mark.source] = analyzer.simplify(cast(value, mark.source.dtype) + mark.start)
     return result
+
+
+def subspace_divide(
+    bindings: Sequence[PrimExpr],
+    iters: Mapping[Var, Range],
+    inner_iters: Sequence[Var],
+    *,
+    predicate: PrimExpr | None = None,
+    analyzer: Analyzer | None = None,
+) -> list[tuple[PrimExpr, PrimExpr, PrimExpr]] | None:
+    """Each binding as (outer, inner, extent) with binding = outer * extent + inner and 0 <= inner < extent, where `inner`
+    iterates over `inner_iters` only and `outer` over the others only. None when a binding cannot be divided so."""
+    analyzer = analyzer or Analyzer()
+    found = detect_iter_map(bindings, iters, predicate=predicate, analyzer=analyzer)
+    if not found:
+        return None
+    inside = frozenset(inner_iters)
+    with analyzer.assuming():
+        for var, dom in iters.items():
+            analyzer.bind(var, dom)
+        divided = [_divide(total, inside, analyzer) for total in found.indices]
+    return None if None in divided else [part for part in divided if part is not None]
+
+
+def _divide(total: IterSum, inside: frozenset[Var], analyzer: Analyzer) -> tuple[PrimExpr, PrimExpr, PrimExpr] | None:
+    outer, inner = [], []
+    extent = as_prim(1, total.base.dtype)
+    for split in total.args:  # by falling scale: the inner ones must come last
+        variables = _variables(split.mark)
+        if variables <= inside:
+            inner.append(split)
+            extent = extent * split.extent
+        elif variables & inside or inner:
+            return None
+        else:
+            outer.append(split)
+    if inner and not analyzer.can_prove_equal(inner[-1].scale, 1):
+        return None
+    zero = as_prim(0, total.base.dtype)
+    base = total.base
+    if not outer:
+        return zero, sum_expr(IterSum(inner, base), analyzer), analyzer.simplify(extent + base if inner else base + 1)
+    if not analyzer.can_prove_equal(base % extent, 0):
+        return None
+    simplify = analyzer.simplify
+    above = IterSum([s.scaled(simplify(s.scale // extent)) for s in outer], simplify(base // extent))
+    return sum_expr(above, analyzer), sum_expr(IterSum(inner, zero), analyzer), simplify(extent)
+
+
+def _variables(mark: IterMark) -> set[Var]:
+    """The loop variables in a mark."""
+    if isinstance(mark.source, Var):
+        return {mark.source}
+    return set().union(*(_variables(split.mark) for split in mark.source.args))

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from relaxlang.arith.bounds import bound_of_linear
+from relaxlang.arith.bounds import bound_of_linear, tightened
 from relaxlang.arith.canonical import multiply
 from relaxlang.arith.classify import EFFECT, INDEX, is_integer
 from relaxlang.arith.facts import ANY, Bound, Residue
@@ -98,6 +98,8 @@ def _compares(s: Simplifier, goal: PrimExpr) -> bool:
 def proves_nonnegative(s: Simplifier, form: Linear) -> bool:
     """Whether `form` >= 0 for all values of its atoms."""
     bound = bound_of_linear(s, form)
+    if bound.min < 0:
+        bound = tightened(bound, residue_of_linear(s, form))
     if bound.min >= 0:
         return True
     if bound.max < 0:
@@ -160,7 +162,12 @@ def _add_known(s: Simplifier, system: list[Linear]) -> list[PrimExpr]:
         position += 1
     for atom in list(atoms):
         if atom in s.factors:
-            system.extend(_products(s, atom, system))
+            system.extend(_products(s, atom))
+        told = s.facts.residues.get(atom)
+        if told is not None and told.modulus > 1:  # x = m*q + r, so that rounding to integers sees the residue
+            quotient = FloorDiv(atom, IntImm(atom.dtype, told.modulus))
+            value = Linear({quotient: told.modulus}, told.remainder)
+            system[:] = [_replaced(row, atom, value) for row in system]
     return list(atoms)
 
 
@@ -202,7 +209,7 @@ def _division(s: Simplifier, atom: Any) -> Iterator[Linear]:
             yield dividend.minus(itself)
 
 
-def _products(s: Simplifier, atom: PrimExpr, system: list[Linear]) -> Iterator[Linear]:
+def _products(s: Simplifier, atom: PrimExpr) -> Iterator[Linear]:
     """For x*y: the products of what bounds x and what bounds y, and of known inequalities in x with y >= 0."""
     factors = s.factors[atom]
     if len(factors) != 2 or s.taint(atom) != INDEX:

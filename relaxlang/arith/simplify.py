@@ -160,8 +160,9 @@ class Simplifier:
             self.stats["rewrites"] += 1
             result = self.simplify(better)
         result = self._told(result)
-        if result is not expr:
-            self.simplify.table[result] = result
+        if result == expr:
+            return expr
+        self.simplify.table[result] = result
         return result
 
     def _told(self, expr: PrimExpr) -> PrimExpr:

@@ -34,14 +34,29 @@ def as_split(atom: Any) -> tuple[PrimExpr, int, int] | None:
 def merge_splits(s: Simplifier, linear: Linear) -> Linear:
     """The form with the splits of each dividend collapsed."""
     groups: dict[PrimExpr, list[tuple[PrimExpr, int, int]]] = {}
+    exact: list[tuple[PrimExpr, tuple[PrimExpr, int, int]]] = []
     for atom in linear.terms:
         if atom.__class__ is FloorDiv or atom.__class__ is FloorMod:
             split = as_split(atom)
-            if split is not None:
+            if split is not None and not (split[2] == 0 and _leaves_known(s, split, linear.terms[atom])):
                 groups.setdefault(split[0], []).append((atom, split[1], split[2]))
+            elif split is not None:
+                exact.append((atom, split))
+    for atom, (dividend, divisor, _) in exact:
+        times, rest = linear.terms[atom] // divisor, s.residue(dividend).remainder % divisor
+        linear = linear.with_term(atom, 0).plus(s.linear(dividend), times).shifted(-rest * times)
     for dividend, splits in groups.items():
         linear = _merge(s, linear, dividend, splits)
     return linear
+
+
+def _leaves_known(s: Simplifier, split: tuple[PrimExpr, int, int], coefficient: int) -> bool:
+    """Whether x // c * c is x - r because x is known to be r modulo c."""
+    dividend, divisor, _ = split
+    if coefficient % divisor:
+        return False
+    modulus = s.residue(dividend).modulus
+    return modulus != 0 and modulus % divisor == 0
 
 
 def _merge(s: Simplifier, linear: Linear, x: PrimExpr, splits: list[tuple[PrimExpr, int, int]]) -> Linear:

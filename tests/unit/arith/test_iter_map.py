@@ -1,0 +1,172 @@
+"""Iteration maps, their inverses, and index maps, against enumeration."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+import pytest
+from int_evaluate import evaluate, every
+
+from relaxlang.arith import Analyzer
+from relaxlang.arith.index_map import IndexMap
+from relaxlang.arith.iter_map import detect_iter_map, is_bijective, iter_inverse, iter_map_simplify, subspace_divide
+from relaxlang.base.diagnostics import DiagnosticError
+from relaxlang.ir.prim import INT32, IntImm, PrimExpr, SizeVar, Var, as_prim
+from relaxlang.ir.tir import Range
+
+I, J, K = (Var(name) for name in "ijk")
+N, M = SizeVar("n"), SizeVar("m")
+
+
+def dom(extent: int | PrimExpr, low: int = 0) -> Range:
+    return Range(IntImm(INT32, low), as_prim(extent, INT32))
+
+
+def box(*extents: int) -> dict[Var, Range]:
+    return {var: dom(extent) for var, extent in zip((I, J, K), extents)}
+
+
+@pytest.mark.parametrize(
+    ("indices", "iters", "bijective", "surjective"),
+    [
+        ([I, J], box(4, 8), True, True),
+        ([I * 8 + J], box(4, 8), True, True),
+        ([J * 4 + I], box(4, 8), True, True),
+        ([I * 8 + J], box(4, 6), False, False),  # gaps
+        ([I * 4 + J], box(4, 8), False, False),  # overlap
+        ([I // 4, I % 4], box(16), True, True),
+        ([I // 4], box(16), False, True),
+        ([I // 4, I % 8], box(16), False, False),
+        ([(I * 8 + J) // 16, (I * 8 + J) % 16], box(4, 8), True, True),
+        ([(I * 8 + J) // 12, (I * 8 + J) % 12], box(6, 8), True, True),
+        ([I + J], box(4, 4), False, False),
+        ([I + 1, J], box(4, 4), True, True),
+        ([I * 2, J], box(4, 4), True, True),
+        ([I // 3, I % 3], box(16), False, False),
+        ([J % 4, I, J // 4], box(4, 8), True, True),
+        ([I], box(4, 8), False, True),
+        ([I, J * K], box(4, 4, 4), False, False),
+    ],
+)
+def test_detect(indices: list[PrimExpr], iters: dict[Var, Range], bijective: bool, surjective: bool) -> None:
+    assert is_bijective(indices, iters) is bijective
+    assert bool(detect_iter_map(indices, iters, level="surjective")) is surjective
+    if bijective:
+        _check_inverse(indices, iters)
+
+
+def _check_inverse(indices: list[PrimExpr], iters: dict[Var, Range]) -> None:
+    env = every(list(iters), [range(r.min.value, r.min.value + r.extent.value) for r in iters.values()])
+    images = {Var(f"o{k}"): evaluate(index, env).value for k, index in enumerate(indices)}
+    assert len({tuple(row) for row in zip(*images.values())}) == len(next(iter(env.values())))
+    back = iter_inverse(detect_iter_map(indices, iters, level="bijective"), list(images))
+    for var in iters:
+        assert (evaluate(back[var], images).value == env[var]).all()
+    for simple, image in zip(iter_map_simplify(indices, iters), images.values()):
+        assert (evaluate(simple, env).value == image).all()
+
+
+def test_random_maps_are_what_they_are_said_to_be() -> None:
+    rng = Random(7)
+    found = 0
+    for _ in range(150):
+        iters = {var: dom(rng.choice((1, 2, 3, 4, 6, 8)), rng.choice((0, 0, 2))) for var in (I, J, K)}
+        fused = I * rng.choice((8, 16, 24)) + J * rng.choice((4, 8)) + K
+        by = rng.choice((2, 4, 6, 8, 12))
+        indices = rng.choice(([fused // by, fused % by], [fused], [I, J * 8 + K], [K, fused // by % 2], [I * 6 + J, K]))
+        env = every(list(iters), [range(r.min.value, r.min.value + r.extent.value) for r in iters.values()])
+        images = list(zip(*(evaluate(index, env).value for index in indices)))
+        if is_bijective(indices, iters):
+            found += 1
+            assert len(set(images)) == len(images)
+            _check_inverse(indices, iters)
+    assert found > 10
+
+
+def test_symbolic_extents() -> None:
+    iters = {I: dom(N), J: dom(M)}
+    assert is_bijective([I * M + J], iters)
+    assert not is_bijective([I * N + J], iters)
+    back = iter_inverse(detect_iter_map([I * M + J], iters, level="bijective"), [K])
+    assert back[I] == K // M and back[J] == K % M
+    assert is_bijective([I // 4, I % 4], {I: dom(N * 4)})
+
+
+def test_predicate_limits_a_fused_iterator() -> None:
+    iters = box(8, 8)
+    assert is_bijective([I * 8 + J], iters)
+    found = detect_iter_map([I * 8 + J], iters, predicate=I * 8 + J < 60)
+    assert found and str(found.indices[0].args[0].extent) == str(IntImm(INT32, 60))
+
+
+def test_reasons_are_given() -> None:
+    assert detect_iter_map([I + J], box(4, 4)).errors == ("an index leaves gaps between its iterators, or mixes them",)
+
+
+def test_subspace_divide() -> None:
+    iters = box(4, 8, 16)
+    parts = subspace_divide([I * 8 + J, K], iters, [J, K])
+    assert parts is not None
+    (outer, inner, extent), (outer2, inner2, extent2) = parts
+    assert (outer, inner, extent.value) == (I, J, 8)
+    assert (outer2.value, inner2, extent2.value) == (0, K, 16)
+    assert subspace_divide([J * 4 + I], iters, [J]) is None
+
+
+# --- index maps -------------------------------------------------------------------------------------------------------
+def test_map_and_inverse() -> None:
+    tiled = IndexMap((I, J), (I // 4, J // 8, I % 4, J % 8))
+    assert [e.value for e in tiled.map_indices([9, 17])] == [2, 2, 1, 1]
+    assert [e.value for e in tiled.map_shape([16, 64])] == [4, 8, 4, 8]
+    back = tiled.inverse([16, 64])
+    env = every([I, J], [range(16), range(64)])
+    images = {v: evaluate(e, env).value for v, e in zip(back.initial_indices, tiled.final_indices)}
+    assert all((evaluate(e, images).value == env[v]).all() for v, e in zip((I, J), back.final_indices))
+    assert back.compose(tiled, _within(I, 16, J, 64)).is_equivalent_to(IndexMap((I, J), (I, J)), _within(I, 16, J, 64))
+
+
+def _within(*pairs: Var | int) -> Analyzer:
+    analyzer = Analyzer()
+    for var, extent in zip(pairs[::2], pairs[1::2]):
+        analyzer.bind(var, dom(extent))
+    return analyzer
+
+
+def test_padding_inverse() -> None:
+    tiled = IndexMap((I,), (I // 4, I % 4))
+    back, padding = tiled.non_surjective_inverse([14])
+    a, b = back.initial_indices
+    env = every([a, b], [range(4), range(4)])
+    values = evaluate(back.final_indices[0], env).value
+    assert (values == env[a] * 4 + env[b]).all()
+    assert (evaluate(padding, env).value == (values >= 14)).all()
+    _, none = tiled.non_surjective_inverse([16])
+    assert isinstance(none, IntImm) and not none.value
+
+
+def test_symbolic_padding() -> None:
+    back, padding = IndexMap((I,), (I // 8, I % 8)).non_surjective_inverse([N])
+    a, b = back.initial_indices
+    env = every([N, a, b], [range(1, 20), range(3), range(8)])
+    assert (evaluate(padding, env).value == (env[a] * 8 + env[b] >= env[N])).all()
+
+
+def test_no_inverse_is_a_diagnostic() -> None:
+    with pytest.raises(DiagnosticError) as caught:
+        IndexMap((I, J), (I + J,)).inverse([4, 4])
+    assert caught.value.diagnostics[0].code == "RLX1050"
+    with pytest.raises(DiagnosticError) as caught:
+        IndexMap((I, J), (I,)).map_indices([1])
+    assert caught.value.diagnostics[0].code == "RLX1051"
+
+
+def test_random_layouts_invert() -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        p, q = (int(x) for x in rng.choice([2, 4, 8], 2))
+        made = IndexMap((I, J), tuple(rng.permutation(np.array([I // p, I % p, J // q, J % q], object))))
+        back = made.inverse([16, 32])
+        env = every([I, J], [range(16), range(32)])
+        images = {v: evaluate(e, env).value for v, e in zip(back.initial_indices, made.final_indices)}
+        assert all((evaluate(e, images).value == env[v]).all() for v, e in zip((I, J), back.final_indices))
