@@ -1,9 +1,10 @@
 """Structural equality and hash: two programs are equal when they differ in names of variables and in spans alone.
 
 Variables and buffers are matched where they are defined (parameters, bindings, loops, blocks, the dimensions of a
-parameter's struct info); free ones are equal only to themselves. Names of functions count, their order does not; names
-of buffers do not count, names of blocks do. Constants are compared bit by bit. Struct info counts on variables; what
-was inferred for calls and conditionals does not. Nothing here recurses.
+parameter's struct info); free ones are equal only to themselves, except in modules, which are closed: there they are
+matched where they first occur. Names of functions count, their order does not; names of buffers do not count, names of
+blocks do. Constants are compared bit by bit. Struct info counts on variables; what was inferred for calls and
+conditionals does not. Nothing here recurses.
 """
 
 from __future__ import annotations
@@ -182,6 +183,7 @@ class _Comparison:
         return None
 
     def _module(self, a: IRModule, b: IRModule, path: _Path) -> str | None:
+        self.map_free_vars = True  # a module is closed: what is free in it belongs to nobody outside
         missing = sorted(set(a.functions) ^ set(b.functions))
         if missing:
             return f"only the {'left' if missing[0] in a.functions else 'right'} has the function `{missing[0]}`"
@@ -312,69 +314,84 @@ def same_struct_info(a: si.StructInfo | None, b: si.StructInfo | None) -> bool:
 # --- the hash ---------------------------------------------------------------------------------------------------------
 def structural_hash(node: Any) -> int:
     """A 64-bit hash that equal nodes share; the same in every process (free variables count by their names)."""
-    digest = blake2b(digest_size=8)
-    numbers: dict[Any, int] = {}
-    work: list[tuple[Mode, Any]] = [("use", node)]
-    while work:
-        mode, value = work.pop()
-        digest.update(_token(mode, value, numbers, work))
-        digest.update(b"\0")
-    return int.from_bytes(digest.digest(), "little")
+    return _Hash().run(node)
 
 
-def _token(mode: Mode, value: Any, numbers: dict[Any, int], work: list[tuple[Mode, Any]]) -> bytes:
-    """What a value itself adds to the hash; its parts are put on the stack."""
-    name: str = value.__class__.__name__
-    if isinstance(value, (prim.Var, relax.Var, tir.Buffer)):
-        return _variable_token(mode, value, numbers, work)
-    if isinstance(value, relax.Constant):
-        return _array_token(value.data)
-    if isinstance(value, prim.FloatImm):
-        return f"{value.of}".encode() + _bits(value.value)
-    if isinstance(value, tir.PrimFunc):
-        buffers = tuple([value.buffer_map.get(v) for v in value.params])
-        work += [("use", value.body), ("use", value.attrs), ("use", value.ret_type), ("bind", buffers)]
-        work.append(("define", value.params))
-    elif isinstance(value, Node):
-        steps = [("bind" if mode == "bind" and step == "use" else step, getattr(value, n)) for step, n in _order(value)]
-        work.extend(reversed(steps))
-    elif isinstance(value, (tuple, list)):
-        work.extend([(mode, item) for item in reversed(value)])
-        return f"({len(value)}".encode()
-    elif isinstance(value, Mapping):
-        for key in sorted(value, key=str, reverse=True):
-            work += [(mode, value[key]), ("use", str(key))]
-        return f"{{{len(value)}".encode()
-    elif isinstance(value, IRModule):
-        work += [("use", value.global_infos), ("use", value.attrs), ("use", value.functions)]
-    elif isinstance(value, float):
-        return b"float" + _bits(value)
-    elif hasattr(value, "tobytes"):
-        return _array_token(value)
-    else:
+class _Hash:
+    """The state of one hash: variables are numbered where they are matched."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[Any, int] = {}
+        self.work: list[tuple[Mode, Any]] = []
+        self.closed = False
+
+    def run(self, node: Any) -> int:
+        """The hash of a node."""
+        digest = blake2b(digest_size=8)
+        self.work.append(("use", node))
+        while self.work:
+            digest.update(self.token(*self.work.pop()))
+            digest.update(b"\0")
+        return int.from_bytes(digest.digest(), "little")
+
+    def token(self, mode: Mode, value: Any) -> bytes:
+        """What a value itself adds to the hash; its parts are put on the stack."""
+        name: str = value.__class__.__name__
+        if isinstance(value, (prim.Var, relax.Var, tir.Buffer)):
+            return self.variable(mode, value)
+        if isinstance(value, relax.Constant):
+            return _array_token(value.data)
+        if isinstance(value, prim.FloatImm):
+            return f"{value.of}".encode() + _bits(value.value)
+        if isinstance(value, (tuple, list)):
+            self.work.extend([(mode, item) for item in reversed(value)])
+            return f"({len(value)}".encode()
+        if isinstance(value, Mapping):
+            for key in sorted(value, key=str, reverse=True):
+                self.work += [(mode, value[key]), ("use", str(key))]
+            return f"{{{len(value)}".encode()
+        if isinstance(value, (Node, IRModule)):
+            self.parts(mode, value)
+            return name.encode()
+        if isinstance(value, float):
+            return b"float" + _bits(value)
+        if hasattr(value, "tobytes"):
+            return _array_token(value)
         return f"{name}{value}".encode(errors="surrogatepass")
-    return name.encode()
+
+    def parts(self, mode: Mode, value: Node | IRModule) -> None:
+        """Put the parts of a node or module on the stack."""
+        if isinstance(value, IRModule):
+            self.closed = True
+            self.work += [("use", value.global_infos), ("use", value.attrs), ("use", value.functions)]
+        elif isinstance(value, tir.PrimFunc):
+            buffers = tuple([value.buffer_map.get(v) for v in value.params])
+            self.work += [("use", value.body), ("use", value.attrs), ("use", value.ret_type), ("bind", buffers)]
+            self.work.append(("define", value.params))
+        else:
+            for step, name in reversed(_order(value)):
+                self.work.append(("bind" if mode == "bind" and step == "use" else step, getattr(value, name)))
+
+    def variable(self, mode: Mode, value: Any) -> bytes:
+        """A number for a variable or buffer that is matched, the name of one that is free."""
+        kind: str = value.__class__.__name__
+        known = self.numbers.get(value)
+        is_buffer = isinstance(value, tir.Buffer)
+        looks_up = mode == "use" or (mode == "bind" and not is_buffer)
+        if looks_up and known is not None:
+            return f"{kind}#{known}".encode()
+        if looks_up and not is_buffer and not self.closed and (mode == "use" or isinstance(value, relax.Var)):
+            return f"{kind} {value.name}".encode(errors="surrogatepass")
+        self.numbers[value] = len(self.numbers)
+        if is_buffer:
+            self.work.extend([("bind", getattr(value, name)) for name in reversed(_BUFFER_FIELDS)])
+        elif isinstance(value, relax.Var):
+            self.work.append(("bind" if mode == "param" else "use", value.struct_info))
+        else:
+            self.work += [("use", value.pointer), ("use", value.dtype)]
+        return f"{kind}+".encode()
 
 
 def _array_token(array: Any) -> bytes:
     data: bytes = array.tobytes()
     return f"{array.dtype}{array.shape}".encode() + data
-
-
-def _variable_token(mode: Mode, value: Any, numbers: dict[Any, int], work: list[tuple[Mode, Any]]) -> bytes:
-    kind = value.__class__.__name__
-    known = numbers.get(value)
-    looks_up = mode == "use" or (mode == "bind" and not isinstance(value, tir.Buffer))
-    if looks_up and known is not None:
-        return f"{kind}#{known}".encode()
-    if looks_up and not isinstance(value, tir.Buffer) and (mode == "use" or isinstance(value, relax.Var)):
-        free: str = value.name
-        return f"{kind} {free}".encode(errors="surrogatepass")
-    numbers[value] = len(numbers)
-    if isinstance(value, tir.Buffer):
-        work.extend([("bind", getattr(value, name)) for name in reversed(_BUFFER_FIELDS)])
-    elif isinstance(value, relax.Var):
-        work.append(("bind" if mode == "param" else "use", value.struct_info))
-    else:
-        work += [("use", value.pointer), ("use", value.dtype)]
-    return f"{kind}+".encode()

@@ -69,6 +69,7 @@ class FunctionElaborator:
                     raise error("RLX0142", f"the parameter `{param.name}` occurs twice", param.span)
                 params.append(self._parameter(param))
                 values[param.name] = params[-1]
+                ev.scope.names.setdefault(param.name, params[-1])  # for `R.Tensor(s, "float32")` of a later one
             except DiagnosticError as fault:
                 self.unit.report(fault)
                 values[param.name], self.faulty = POISON, True
@@ -294,7 +295,8 @@ class Body:
                 self.value = self.ev.relax(value, stmt.value.span)
                 return name
         else:
-            name = names[0].id if len(names) == 1 and isinstance(names[0], tree.Name) else "_"
+            words = {t.id if isinstance(t, tree.Name) else "_" for t in names}  # a conditional has two, of one name
+            name = words.pop() if len(words) == 1 else "_"
         self.run((stmt,), scope)
         bound = scope.names.get(name)
         if self.function.faulty:

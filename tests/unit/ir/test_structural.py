@@ -176,3 +176,13 @@ def test_assertion_shows_both_texts_with_the_place_underlined():
     left, right = text.split("right:")
     assert "y = R.nn.relu(x)\n            ^^^^" in left
     assert "y = R.exp(x)\n            ^^^^" in right
+
+
+def test_modules_are_closed():
+    def module(name):
+        free = prim.Var(name, I64)
+        return IRModule({"f": relax.Function((), relax.SeqExpr((), relax.ShapeExpr((free, free))), None)})
+
+    assert structural_equal(module("m"), module("k"))
+    assert structural_hash(module("m")) == structural_hash(module("k"))
+    assert not structural_equal(module("m")["f"], module("k")["f"])
