@@ -80,17 +80,28 @@ class Analyzer:
 
     # --- telling ------------------------------------------------------------------------------------------------------
     def bind(self, var: Var, value: PrimLike | Range) -> None:
-        """From now on `var` is `value`, or one of the values of a `Range` (so that range is not empty from now on)."""
-        if isinstance(value, Range):
-            low = self.simplify(value.min)
-            high = self.simplify(low + value.extent)
-            if isinstance(low, IntImm) and isinstance(high, IntImm):
-                self.update(var, Bound(low.value, high.value - 1))
-                return
-            self._assume(prim.And(prim.LE(*match(low, var)), prim.LT(*match(var, high))), var)
-        else:
-            self._facts.definitions[var] = self.simplify(as_prim(value, var.dtype))
+        """From now on `var` is `value`, or one of the values of a `Range` (so that range is not empty from now on).
+
+        What an earlier `bind` of the variable said is forgotten.
+        """
+        if not isinstance(value, Range):
+            made = self.simplify(as_prim(value, var.dtype))
+            self._facts.forget(var)
+            self._facts.definitions[var] = made
             self._changed(var)
+            return
+        before = self._facts.ranges.get(var)
+        low, high = self.simplify(value.min), self.simplify(value.min + value.extent)
+        if before is not None:
+            if before == (low, high):
+                return
+            self._facts.forget(var)
+            self._changed(var)
+        self._facts.ranges[var] = low, high
+        if isinstance(low, IntImm) and isinstance(high, IntImm):
+            self.update(var, Bound(low.value, high.value - 1))
+        else:
+            self._assume(prim.And(prim.LE(*match(low, var)), prim.LT(*match(var, high))), var)
 
     def update(self, expr: PrimExpr, bound: Bound) -> None:
         """From now on `expr` lies within `bound` (given as (min, max), ±math.inf for an end that is not known)."""

@@ -7,9 +7,9 @@ also holds over the integers: the same one, unless data may wrap around; then th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from relaxlang.arith.classify import RING, is_integer, preserves_value, type_range
+from relaxlang.arith.classify import RING, preserves_value, type_range
 from relaxlang.arith.linear import Linear
 from relaxlang.arith.splits import merge_splits
 from relaxlang.base.dtype import DType
@@ -22,16 +22,16 @@ _MAX_DEGREE = 16  # a product of more factors is left as it is
 _MAX_EXPANSION = 24  # a product of sums is multiplied out up to this many terms
 
 
-def is_multiple(expr: PrimExpr) -> bool:
+def is_multiple(expr: Any) -> bool:
     """Whether an expression is a product with a constant."""
-    return expr.__class__ is Mul and (expr.b.__class__ is IntImm or expr.a.__class__ is IntImm)  # type: ignore[attr-defined]
+    return expr.__class__ is Mul and (expr.b.__class__ is IntImm or expr.a.__class__ is IntImm)
 
 
 def ring_parts(root: PrimExpr) -> list[PrimExpr]:
     """The nodes of the tree of sums and multiples at `root` and its leaves, operands before users, each node once."""
     done: list[PrimExpr] = []
     seen: set[int] = set()
-    work: list[tuple[PrimExpr, bool]] = [(root, False)]
+    work: list[tuple[Any, bool]] = [(root, False)]
     while work:
         node, ready = work.pop()
         if ready:
@@ -43,17 +43,17 @@ def ring_parts(root: PrimExpr) -> list[PrimExpr]:
         seen.add(key)
         cls = node.__class__
         if cls is Add or cls is Sub:
-            work += ((node, True), (node.b, False), (node.a, False))  # type: ignore[attr-defined]
-        elif cls is Mul and node.b.__class__ is IntImm:  # type: ignore[attr-defined]
-            work += ((node, True), (node.a, False))  # type: ignore[attr-defined]
-        elif cls is Mul and node.a.__class__ is IntImm:  # type: ignore[attr-defined]
-            work += ((node, True), (node.b, False))  # type: ignore[attr-defined]
+            work += ((node, True), (node.b, False), (node.a, False))
+        elif cls is Mul and node.b.__class__ is IntImm:
+            work += ((node, True), (node.a, False))
+        elif cls is Mul and node.a.__class__ is IntImm:
+            work += ((node, True), (node.b, False))
         else:
             done.append(node)
     return done
 
 
-def _shares(parts: list[PrimExpr]) -> list[tuple[PrimExpr, int]]:
+def _shares(parts: list[Any]) -> list[tuple[PrimExpr, int]]:
     """The leaves of a tree of sums (its `ring_parts`), left to right, each with its coefficient."""
     shares = {id(parts[-1]): 1}
     leaves = []
@@ -61,11 +61,11 @@ def _shares(parts: list[PrimExpr]) -> list[tuple[PrimExpr, int]]:
         share = shares[id(node)]
         cls = node.__class__
         if cls is Add or cls is Sub:
-            left, right = id(node.a), id(node.b)  # type: ignore[attr-defined]
+            left, right = id(node.a), id(node.b)
             shares[left] = shares.get(left, 0) + share
             shares[right] = shares.get(right, 0) + (share if cls is Add else -share)
         elif is_multiple(node):
-            factor, of = node.b, node.a  # type: ignore[attr-defined]
+            factor, of = node.b, node.a
             if factor.__class__ is not IntImm:
                 factor, of = of, factor
             shares[id(of)] = shares.get(id(of), 0) + share * factor.value
@@ -80,12 +80,12 @@ def ring_of(s: Simplifier, expr: PrimExpr) -> Linear:
     return _form_of(s, ring_parts(expr)) if expr.__class__ in RING else leaf_form(s, expr)
 
 
-def _form_of(s: Simplifier, parts: list[PrimExpr]) -> Linear:
+def _form_of(s: Simplifier, parts: list[Any]) -> Linear:
     terms: dict[PrimExpr, int] = {}
     total = 0
     for leaf, share in _shares(parts):
         if leaf.__class__ is IntImm:
-            total += leaf.value * share  # type: ignore[attr-defined]
+            total += leaf.value * share
             continue
         form = product(s, leaf) if leaf.__class__ is Mul else leaf_form(s, s.simplify(leaf))
         total += form.const * share
@@ -178,7 +178,7 @@ def simplify_ring(s: Simplifier, expr: PrimExpr) -> PrimExpr:
     key = (linear.key(), expr.dtype)
     known = s.written.get(key)
     if known is None:
-        made = emit(s, linear, expr.dtype)
+        made = emit(linear, expr.dtype)
         known = s.written[key] = expr if made == expr else made, cost(linear, expr.dtype)
     written, price = known
     if written is None or price > sum(1 for part in parts if part.__class__ in RING):
@@ -191,20 +191,20 @@ def simplify_ring(s: Simplifier, expr: PrimExpr) -> PrimExpr:
     return written
 
 
-def _rebuilt(s: Simplifier, parts: list[PrimExpr]) -> tuple[PrimExpr, int]:
+def _rebuilt(s: Simplifier, parts: list[Any]) -> tuple[PrimExpr, int]:
     """The tree of sums with those parts over simplified leaves, and how many operations it takes."""
     made: dict[int, PrimExpr] = {}
     price = 0
     for node in parts:
         cls = node.__class__
         if cls is Mul and not is_multiple(node):
-            a, b = s.simplify(node.a), s.simplify(node.b)  # type: ignore[attr-defined]
-            made[id(node)] = node if a is node.a and b is node.b else fold(Mul, a, b)  # type: ignore[attr-defined]
+            a, b = s.simplify(node.a), s.simplify(node.b)
+            made[id(node)] = node if a is node.a and b is node.b else fold(Mul, a, b)
             price += 1 + _operations(a) + _operations(b)
         elif cls in RING:
-            a = made.get(id(node.a), node.a)  # type: ignore[attr-defined]
-            b = made.get(id(node.b), node.b)  # type: ignore[attr-defined]
-            made[id(node)] = node if a is node.a and b is node.b else fold(cls, a, b)  # type: ignore[attr-defined,arg-type]
+            a = made.get(id(node.a), node.a)
+            b = made.get(id(node.b), node.b)
+            made[id(node)] = node if a is node.a and b is node.b else fold(cls, a, b)
             price += 1
         else:
             made[id(node)] = leaf = s.simplify(node)
@@ -212,10 +212,10 @@ def _rebuilt(s: Simplifier, parts: list[PrimExpr]) -> tuple[PrimExpr, int]:
     return made[id(parts[-1])], price
 
 
-def _operations(expr: PrimExpr) -> int:
+def _operations(expr: Any) -> int:
     """How many additions, multiplications and casts an operand of a sum takes itself."""
     if expr.__class__ is Cast:
-        return 1 + _operations(expr.value)  # type: ignore[attr-defined]
+        return 1 + _operations(expr.value)
     if expr.__class__ not in RING:
         return 0
     return sum(1 for part in ring_parts(expr) if part.__class__ in RING)
@@ -229,7 +229,7 @@ def cost(linear: Linear, dtype: DType) -> int:
     return price + (linear.const <= 0 and all(c < 0 for c in linear.terms.values()))
 
 
-def emit(s: Simplifier, linear: Linear, dtype: DType) -> PrimExpr | None:
+def emit(linear: Linear, dtype: DType) -> PrimExpr | None:
     """The form as an expression: a positive term first, the constant last. None when a number does not fit the type."""
     low, high = type_range(dtype)
     if not all(low < c <= high for c in (linear.const, *linear.terms.values())):

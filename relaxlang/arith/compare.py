@@ -15,7 +15,7 @@ from relaxlang.arith.classify import is_integer
 from relaxlang.arith.linear import Linear
 from relaxlang.arith.modular import residue_of_linear
 from relaxlang.base.dtype import DType
-from relaxlang.ir.prim import BOOL, EQ, GE, GT, LE, LT, NE, IntImm, Max, Min, PrimExpr, fold
+from relaxlang.ir.prim import BOOL, EQ, GE, GT, LE, LT, NE, CmpOp, IntImm, Max, Min, PrimExpr, fold
 
 if TYPE_CHECKING:
     from relaxlang.arith.simplify import Simplifier
@@ -25,19 +25,18 @@ TRUE, FALSE = IntImm(BOOL, 1), IntImm(BOOL, 0)
 
 def simplify_compare(s: Simplifier, node: Any) -> PrimExpr:
     """Any of the six comparisons; `a > b` and `a >= b` become `b < a` and `b <= a`."""
-    kind, a, b = node.__class__, s.simplify(node.a), s.simplify(node.b)
+    kind: type[CmpOp] = node.__class__
+    a, b = s.simplify(node.a), s.simplify(node.b)
     if kind is GT or kind is GE:
         kind, a, b = (LT if kind is GT else LE), b, a
     if a.__class__ is IntImm and kind in (EQ, NE):
         a, b = b, a
     if not is_integer(a.dtype):
-        return kind(a, b) if kind is not node.__class__ or a is not node.a or b is not node.b else node
+        return kind(a, b)
     decided = decide(s, kind, a, b)
     if decided is not None:
         return TRUE if decided else FALSE
     a, b = _cancelled(s, kind, a, b)
-    if kind is node.__class__ and a is node.a and b is node.b:
-        return node
     return fold(kind, a, b)
 
 

@@ -192,4 +192,3 @@ def detect_clip_bound(
             return None
         result[var] = intersect([result[var], found], analyzer)
     return result
-

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from relaxlang.arith.linear import Linear
 from relaxlang.ir.prim import PrimExpr, SizeVar, Var
+from relaxlang.ir.visit import free_vars
 
 
 class Bound(NamedTuple):
@@ -44,7 +45,7 @@ class Residue(NamedTuple):
 class Facts:
     """Everything that holds in the current scope. Inequalities are linear forms that are >= 0."""
 
-    __slots__ = ("definitions", "bounds", "residues", "inequalities", "conditions", "nonnegative", "data")
+    __slots__ = ("definitions", "bounds", "residues", "inequalities", "conditions", "nonnegative", "data", "ranges")
 
     def __init__(self, nonnegative: Iterable[Var] = ()) -> None:
         self.definitions: dict[Var, PrimExpr] = {}
@@ -54,6 +55,7 @@ class Facts:
         self.conditions: dict[PrimExpr, bool] = {}
         self.nonnegative = set(nonnegative)
         self.data: set[Var] = set()
+        self.ranges: dict[Var, tuple[PrimExpr, PrimExpr]] = {}
 
     def copy(self) -> Facts:
         """A scope below this one."""
@@ -64,7 +66,16 @@ class Facts:
         made.inequalities = list(self.inequalities)
         made.conditions = dict(self.conditions)
         made.data = set(self.data)
+        made.ranges = dict(self.ranges)
         return made
+
+    def forget(self, var: Var) -> None:
+        """Drop everything that was said about a variable, alone or with others."""
+        self.definitions.pop(var, None)
+        self.inequalities = [form for form in self.inequalities if not _mentions(form.terms, var)]
+        for table in (self.bounds, self.residues, self.conditions):
+            for known in [expr for expr in table if _mentions((expr,), var)]:
+                del table[known]
 
     def bound(self, atom: PrimExpr) -> Bound:
         """What was said about the bounds of an atom."""
@@ -72,3 +83,7 @@ class Facts:
         if atom.__class__ is SizeVar or atom in self.nonnegative:
             return known.meet(NATURAL)
         return known
+
+
+def _mentions(exprs: Iterable[PrimExpr], var: Var) -> bool:
+    return any(var in free_vars(expr) for expr in exprs)

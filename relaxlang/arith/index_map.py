@@ -90,7 +90,9 @@ class IndexMap(Node):
 
     def is_equivalent_to(self, other: IndexMap, analyzer: Analyzer | None = None) -> bool:
         """Whether both give provably equal final indices for all initial ones."""
-        if len(self.initial_indices) != len(other.initial_indices) or len(self.final_indices) != len(other.final_indices):
+        if len(self.initial_indices) != len(other.initial_indices) or len(self.final_indices) != len(
+            other.final_indices
+        ):
             return False
         analyzer = analyzer or Analyzer()
         theirs = other.map_indices(self.initial_indices, analyzer)

@@ -133,7 +133,9 @@ class _Evaluator:
 
     def _constant(self, expr: PrimExpr) -> IntSet:
         """The constant bounds of an expression whose set cannot be computed."""
-        return IntSet(*(IntImm(expr.dtype, int(e)) if abs(e) < 1 << 62 else None for e in self.analyzer.const_int_bound(expr)))
+        return IntSet(
+            *(IntImm(expr.dtype, int(e)) if abs(e) < 1 << 62 else None for e in self.analyzer.const_int_bound(expr))
+        )
 
     def _product(self, a: IntSet, b: IntSet) -> IntSet:
         if a.is_point:

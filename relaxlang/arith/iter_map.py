@@ -14,19 +14,16 @@ from typing import Literal
 from relaxlang.arith.analyzer import Analyzer
 from relaxlang.base.recursion import deep_recursion
 from relaxlang.ir.prim import (
-    INT32,
     LE,
     LT,
     Add,
     And,
-    BinaryOp,
     Cast,
     FloorDiv,
     FloorMod,
     IntImm,
     Mul,
     PrimExpr,
-    PrimLike,
     Sub,
     Var,
     as_prim,
@@ -201,7 +198,8 @@ class _Reader:
     def _cast(self, expr: Cast) -> IterSum:
         inner = self.read(expr.value)
         args = (
-            IterSplit(a.mark, cast(a.lower, expr.of), cast(a.extent, expr.of), cast(a.scale, expr.of)) for a in inner.args
+            IterSplit(a.mark, cast(a.lower, expr.of), cast(a.extent, expr.of), cast(a.scale, expr.of))
+            for a in inner.args
         )
         return IterSum(tuple(args), cast(inner.base, expr.of))
 
@@ -211,7 +209,11 @@ class _Reader:
         for split in b.args:
             scale = split.scale * sign
             for k, other in enumerate(args):
-                if other.mark is split.mark and self.equal(other.lower, split.lower) and self.equal(other.extent, split.extent):
+                if (
+                    other.mark is split.mark
+                    and self.equal(other.lower, split.lower)
+                    and self.equal(other.extent, split.extent)
+                ):
                     total = self.analyzer.simplify(other.scale + scale)
                     args[k : k + 1] = [] if isinstance(total, IntImm) and total.value == 0 else [other.scaled(total)]
                     break

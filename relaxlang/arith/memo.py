@@ -20,9 +20,7 @@ class Memo(Generic[_T]):
 
     __slots__ = ("table", "_compute", "_operands", "_depth")
 
-    def __init__(
-        self, compute: Callable[[PrimExpr], _T], operands: Callable[[PrimExpr], Iterable[PrimExpr]]
-    ) -> None:
+    def __init__(self, compute: Callable[[PrimExpr], _T], operands: Callable[[PrimExpr], Iterable[PrimExpr]]) -> None:
         self.table: dict[PrimExpr, _T] = {}
         self._compute = compute
         self._operands = operands

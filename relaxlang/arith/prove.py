@@ -20,7 +20,20 @@ from relaxlang.arith.modular import residue_of_linear
 from relaxlang.arith.solve import contradictory
 from relaxlang.ir import prim
 from relaxlang.ir.prim import (
-    EQ, LE, LT, NE, And, FloorDiv, FloorMod, IntImm, Max, Min, Not, Or, PrimExpr, Select,
+    EQ,
+    LE,
+    LT,
+    NE,
+    And,
+    FloorDiv,
+    FloorMod,
+    IntImm,
+    Max,
+    Min,
+    Not,
+    Or,
+    PrimExpr,
+    Select,
 )  # fmt: skip
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from relaxlang.arith.compare import FALSE, TRUE
 from relaxlang.ir import prim
-from relaxlang.ir.prim import Call, IntImm, PrimExpr
+from relaxlang.ir.prim import Call, PrimExpr
 
 if TYPE_CHECKING:
     from relaxlang.arith.simplify import Simplifier
@@ -208,7 +208,7 @@ class _Maker:
             return "TRUE" if tree else "FALSE"
         if isinstance(tree, int):
             return f"IntImm({dtype}, {tree})"
-        if isinstance(tree, ast.expr) or _is_constant_name(tree):
+        if isinstance(tree, ast.expr) or (isinstance(tree, str) and _is_constant_name(tree)):
             text = tree if isinstance(tree, str) else ast.unparse(tree)
             name = self._name()
             self.steps.append(f"{name} = s.imm({text}, {dtype})")
@@ -218,6 +218,7 @@ class _Maker:
             if visible and self.matcher.hidden[tree]:
                 self.steps.append(f"if not s.visible({tree}): return None")
             return tree
+        assert isinstance(tree, Op)
         return self._node(tree, dtype, visible)
 
     def _node(self, tree: Op, dtype: str, visible: bool) -> str:

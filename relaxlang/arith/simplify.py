@@ -68,10 +68,10 @@ class Simplifier:
         key = (form.key(), dtype)
         known = self.written.get(key)
         if known is None:
-            known = self.written[key] = canonical.emit(self, form, dtype), canonical.cost(form, dtype)
+            known = self.written[key] = canonical.emit(form, dtype), canonical.cost(form, dtype)
         made = known[0]
-        if made.__class__ in RING and made not in form.terms:
-            self.ring.table[made] = form  # type: ignore[index]
+        if made is not None and made.__class__ in RING and made not in form.terms:
+            self.ring.table[made] = form
         return made
 
     def expr(self, form: Linear, dtype: DType, otherwise: PrimExpr) -> PrimExpr:
@@ -207,7 +207,7 @@ def _binary(s: Simplifier, expr: Any) -> PrimExpr:
     """Operands simplified, constants folded."""
     a, b = s.simplify(expr.a), s.simplify(expr.b)
     if a is expr.a and b is expr.b and not (a.__class__ is IntImm and b.__class__ is IntImm):
-        return expr  # type: ignore[no-any-return]
+        return expr
     return fold(expr.__class__, a, b) if is_integer(a.dtype) or a.dtype.kind == "bool" else expr.__class__(a, b)
 
 
@@ -232,7 +232,7 @@ def _cast(s: Simplifier, expr: Any) -> PrimExpr:
     value = s.simplify(expr.value)
     if value.dtype is expr.of or isinstance(value, IntImm):
         return prim.cast(value, expr.of)
-    return expr if value is expr.value else prim.Cast(expr.of, value)  # type: ignore[no-any-return]
+    return expr if value is expr.value else prim.Cast(expr.of, value)
 
 
 def _call(s: Simplifier, expr: Any) -> PrimExpr:

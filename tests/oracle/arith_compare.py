@@ -20,7 +20,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "unit" / "arith"))
 from int_evaluate import evaluate, every
-from int_random import rewritten, plain_boolean, plain_integer
+from int_random import plain_boolean, plain_integer, rewritten
 
 from relaxlang.arith import Analyzer
 from relaxlang.ir import prim

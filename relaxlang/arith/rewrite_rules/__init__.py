@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from relaxlang.arith.rule import Rewrite, Rule, compiled, root_of, variants
 from relaxlang.arith.rewrite_rules import bits, comparison, division, floats, logic, min_max, select
+from relaxlang.arith.rule import Rewrite, Rule, compiled, root_of, variants
 from relaxlang.base.dtype import DType
 from relaxlang.ir.prim import CmpOp, PrimExpr
 

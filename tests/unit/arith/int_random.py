@@ -83,7 +83,9 @@ def plain_integer(rng: Random, variables: list[prim.Var], dtype: DType, size: in
     if size <= 0:
         return rng.choice(variables) if rng.random() < 0.85 else IntImm(dtype, rng.randint(-4, 16))
     left = rng.randrange(size)
-    kind = rng.choice((prim.Add, prim.Add, prim.Sub, prim.Min, prim.Max, "scale", "scale", "divide", "divide", prim.Mul))
+    kind = rng.choice(
+        (prim.Add, prim.Add, prim.Sub, prim.Min, prim.Max, "scale", "scale", "divide", "divide", prim.Mul)
+    )
     if kind == "scale":
         return prim.Mul(plain_integer(rng, variables, dtype, size - 1), IntImm(dtype, rng.choice((2, 3, 4, 8, -1))))
     if kind == "divide":
@@ -109,7 +111,12 @@ def rewritten(rng: Random, expr: PrimExpr) -> PrimExpr:
         return expr
     assert isinstance(expr, prim.BinaryOp)
     a, b = rewritten(rng, expr.a), rewritten(rng, expr.b) if not isinstance(expr.b, IntImm) else expr.b
-    if isinstance(expr, prim.Mul) and isinstance(b, IntImm) and isinstance(a, prim.Add | prim.Sub) and rng.random() < 0.7:
+    if (
+        isinstance(expr, prim.Mul)
+        and isinstance(b, IntImm)
+        and isinstance(a, prim.Add | prim.Sub)
+        and rng.random() < 0.7
+    ):
         return type(a)(prim.Mul(a.a, b), prim.Mul(a.b, b))
     if isinstance(expr, prim.Add | prim.Min | prim.Max | prim.Mul) and rng.random() < 0.5:
         return type(expr)(b, a)

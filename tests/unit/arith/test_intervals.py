@@ -61,7 +61,9 @@ def test_random_int_sets_hold_every_value() -> None:
         expr = plain_integer(rng, variables, INT32, rng.randint(1, 7))
         domain = {I: dom(rng.randint(1, 9), rng.randint(-5, 5)), J: dom(rng.randint(1, 9))}
         found = int_set(expr, domain)
-        env = every(variables, [range(d.min.value, d.min.value + d.extent.value) for d in domain.values()] + [range(-7, 8)])
+        env = every(
+            variables, [range(d.min.value, d.min.value + d.extent.value) for d in domain.values()] + [range(-7, 8)]
+        )
         values = evaluate(expr, env)
         for end, side in zip(found, (1, -1)):
             if end is not None:

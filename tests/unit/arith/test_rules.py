@@ -48,7 +48,9 @@ class Instance:
 
     def leaf(self, name: str, of: DType) -> PrimExpr:
         if name[0] == "c" and name[1:].isdigit():
-            return IntImm(of, self.rng.choice((0, 1, 2, 3, 4, 6, self.rng.randint(-12, 12), self.rng.randint(-127, 127))))
+            return IntImm(
+                of, self.rng.choice((0, 1, 2, 3, 4, 6, self.rng.randint(-12, 12), self.rng.randint(-127, 127)))
+            )
         var = Var(name, of)
         self.ranges[var] = (0, 2) if of.is_bool else self.rng.choice(_RANGES)
         return var
@@ -76,7 +78,10 @@ class Instance:
 
     def values(self, count: int) -> dict[Var, np.ndarray]:
         random = np.random.default_rng(self.rng.randrange(1 << 30))
-        small = {v: random.integers(max(low, -9), max(low, min(low + n - 1, 9)) + 1, count // 2) for v, (low, n) in self.ranges.items()}
+        small = {
+            v: random.integers(max(low, -9), max(low, min(low + n - 1, 9)) + 1, count // 2)
+            for v, (low, n) in self.ranges.items()
+        }
         wide = {v: random.integers(low, low + n, count // 2) for v, (low, n) in self.ranges.items()}
         made = {v: np.concatenate([small[v], wide[v]]) for v in self.ranges}
         return made or {Var("none", INT8): np.zeros(1, np.int64)}
@@ -91,11 +96,13 @@ def _same_type_as_written(one: Rule, domain: str) -> bool:
     names = {node.id for node in ast.walk(ast.parse(one.pattern)) if isinstance(node, ast.Name)}
     constants = {node.value for node in ast.walk(ast.parse(one.pattern)) if isinstance(node, ast.Constant)}
     choice = bool({"select", "if_then_else", "likely"} & names)
-    return domain == "bool" or not choice or "likely" not in names and constants != {True, False}
+    return domain == "bool" or not choice or ("likely" not in names and constants != {True, False})
 
 
 @pytest.mark.parametrize("index", [True, False], ids=["index", "data"])
-@pytest.mark.parametrize(("domain", "one"), [row for row in ROWS if row[0] != "float"], ids=lambda v: getattr(v, "pattern", v))
+@pytest.mark.parametrize(
+    ("domain", "one"), [row for row in ROWS if row[0] != "float"], ids=lambda v: getattr(v, "pattern", v)
+)
 def test_rule(domain: str, one: Rule, index: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not _same_type_as_written(one, domain):
         pytest.skip("a choice of truth values")
