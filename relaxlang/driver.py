@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from relaxlang.base.diagnostics import fail
+from relaxlang.base.diagnostics import Diagnostics, fail
 from relaxlang.ir.module import IRModule
 from relaxlang.ops import default_operators
 from relaxlang.passes.base import Pass, PassContext
@@ -25,7 +25,15 @@ def parse(
     """
     from relaxlang.syntax.parse import parse as elaborate
 
-    return elaborate(text, filename, values=values, check=check, operators=default_operators())
+    operators = default_operators()
+    mod = elaborate(text, filename, values=values, check=check, operators=operators)
+    if check:
+        from relaxlang.analysis.well_formed import well_formed
+
+        diagnostics = Diagnostics()
+        diagnostics.items += well_formed(mod, operators)
+        diagnostics.check()
+    return mod
 
 
 def load(path: str | os.PathLike[str], *, values: Mapping[str, Any] | None = None, check: bool = True) -> IRModule:
@@ -104,7 +112,7 @@ def generate(lowered: IRModule, target: Any = None) -> RuntimeModule:
         builder.declare_kernel(kernel.signature)
     emit_functions(lowered, builder)
     executable = builder.get(tuple(k.object_code for k in kernels.values()))
-    loaded = load_kernels(kernels) if chosen.is_host else {}
+    loaded = load_kernels(kernels) if chosen.runs_here else {}
     return RuntimeModule(executable, loaded, lowered)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from llvmlite import binding
 
 from relaxlang.base.diagnostics import fail
+from relaxlang.codegen.processors import check_processor
 from relaxlang.codegen.target import Target
 
 _ready = threading.Lock()
@@ -26,14 +27,16 @@ def start() -> None:
             _started.append(True)
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=32)
 def machine(target: Target, *, jit: bool = False) -> Any:
-    """LLVM's TargetMachine for a target. RLX5004 when LLVM does not know the platform."""
+    """LLVM's TargetMachine for a target. RLX5004 when LLVM does not know the platform or the processor."""
     start()
     try:
         chosen = binding.Target.from_triple(target.mtriple)
     except RuntimeError as error:
         fail("RLX5004", f"LLVM cannot make code for `{target.mtriple}`: {str(error).strip()}")
+    if not target.is_host:
+        check_processor(target.mtriple, target.mcpu, target.mattr)
     level = min(target.opt_level, 3)
     return chosen.create_target_machine(
         cpu=target.mcpu, features=target.mattr, opt=level, reloc="pic", codemodel="jitdefault" if jit else "default"

@@ -12,6 +12,7 @@ from relaxlang.base.recursion import deep_recursion
 from relaxlang.codegen import cache, compile, jit
 from relaxlang.codegen.function import PREFIX, emit_kernel
 from relaxlang.codegen.pool import LAUNCH, pool
+from relaxlang.codegen.processors import unfit
 from relaxlang.codegen.signature import signature_of
 from relaxlang.codegen.target import Target, as_target
 from relaxlang.ir.tir import PrimFunc
@@ -113,6 +114,19 @@ def link_executable(executable: Executable) -> dict[str, Kernel]:
 
 def check_machine(executable: Executable) -> None:
     """RLX5018 when an executable's object code is for another machine."""
+    for content in executable.objects:
+        reason = unfit(content.triple, content.cpu, content.features)
+        if reason:
+            help = "build it again here, or for a processor that both are compatible with, such as `-mcpu=x86-64`"
+            fail("RLX5018", f"the executable's code does not run on this machine: {reason}", help=help)
+    signatures = list(executable.kernel_signatures())
+    symbols = [PREFIX + s.name for s in signatures]
+    loaded = jit.load([o.code for o in executable.objects], symbols, _provided())
+    return {s.name: Kernel(s, loaded.addresses[PREFIX + s.name], loaded) for s in signatures}
+
+
+def check_machine(executable: Executable) -> None:
+    """RLX5018 when an executable's object code is for another machine."""
     host = Target()
     for content in executable.objects:
         if content.triple.split("-")[0] != host.mtriple.split("-")[0]:
@@ -127,10 +141,6 @@ def check_machine(executable: Executable) -> None:
 def _provided() -> dict[str, int]:
     """The functions of relaxlang itself that kernels call."""
     return {LAUNCH: pool().launch}
-
-
-def _enabled(features: str) -> set[str]:
-    return {f[1:] for f in features.split(",") if f.startswith("+")}
 
 
 def llvm_text(func: PrimFunc, target: Any = None, name: str = "main") -> str:

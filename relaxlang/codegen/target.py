@@ -78,6 +78,13 @@ class Target:
         return not (self._text("mcpu") or self._text("mtriple") or self._text("mattr"))
 
     @property
+    def runs_here(self) -> bool:
+        """Whether code for the target runs on this machine."""
+        from relaxlang.codegen.processors import unfit
+
+        return self.is_host or not unfit(self.mtriple, self.mcpu, self.mattr)
+
+    @property
     def num_cores(self) -> int:
         """The threads that schedules plan for; 0 when not stated."""
         return int(self.options.get("num-cores", 0))

@@ -44,7 +44,8 @@ class _Loops(Rewriter):
         if made.kind != "vectorized" or not isinstance(made.extent, IntImm):
             return made
         lanes = made.extent.value
-        if not 1 < lanes <= MOST_LANES or not isinstance(made.step, IntImm) or made.step.value != 1:
+        plain = isinstance(made.step, IntImm) and made.step.value == 1
+        if not 1 < lanes <= MOST_LANES or not plain or _exchange(made.body):
             return made
         of = made.loop_var.dtype
         try:
@@ -190,8 +191,6 @@ class _Widen(Rewriter):
     @on(SeqStmt)
     def sequence(self, node: SeqStmt) -> Stmt:
         """Statements one after the other: each for all lanes before the next."""
-        if _exchange(node):
-            raise _NoVectorForm
         return node.replace(seq=tuple(self(s) for s in node.seq))
 
     def below(self, node: Any) -> Any:
@@ -213,7 +212,7 @@ def _pure(name: str) -> bool:
 
 
 def _exchange(node: Stmt) -> bool:
-    """Whether statements hand values on through memory at different places, so that lanes might meet."""
+    """Whether memory is stored to and used at different places, so that lanes might meet."""
     stores: dict[Var, set[tuple[PrimExpr, ...]]] = {}
     for one in walk(node):
         if isinstance(one, BufferStore):
