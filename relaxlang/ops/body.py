@@ -6,7 +6,7 @@ stages are turned into a PrimFunc by `ops.kernel`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -15,8 +15,10 @@ from relaxlang.base.dtype import DType
 from relaxlang.base.source import Span
 from relaxlang.ir import prim, relax, tir
 from relaxlang.ir.prim import INT64, PrimExpr
+from relaxlang.ir.visit import walk
 from relaxlang.ops.functions import BodyEvaluator
 from relaxlang.ops.values import UNKNOWN, Dim, Erased, TensorValue, Unknown, as_dim
+from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import Closure, Scope, Value, error, negate
 
 
@@ -29,6 +31,22 @@ class Stage(Value):
         self.axes = axes
         self.bodies = bodies
         self.outputs = outputs
+
+    def reads(self) -> Iterator[tir.Buffer]:
+        """The buffers that are read."""
+        for body in self.bodies:
+            yield from (n.buffer for n in walk(body) if isinstance(n, prim.BufferLoad))
+
+    def expressions(self) -> Iterator[tuple[PrimExpr, ...]]:
+        """The expressions of the computation, in groups."""
+        yield self.bodies
+
+    def bound(self) -> Iterator[prim.Var]:
+        """The variables that have their meaning inside the computation."""
+        yield from (var for _, var, _ in self.axes)
+        for body in self.bodies:
+            if isinstance(body, prim.Reduce):
+                yield from (*body.combiner.lhs, *body.combiner.rhs)
 
 
 class Computed(TensorValue):
@@ -85,6 +103,11 @@ class OpEvaluator(BodyEvaluator):
     def named(self, name: str, value: Any) -> None:
         if isinstance(value, Computed) and not value.named:
             value.name, value.named = name, True
+
+    def define_kernel(self, function: tree.FunctionDef, scope: Scope) -> Any:
+        from relaxlang.ops.nested import define_kernel
+
+        return define_kernel(self, function, scope)
 
     def failed_assert(self, message: str, span: Span | None) -> Exception:
         where = f"stated at {span}" if span else ""
@@ -181,8 +204,6 @@ def _axis_names(function: Closure, count: int, span: Span | None) -> list[str]:
 
 def ev_call(ev: OpEvaluator, function: Closure, args: list[Any], span: Span | None) -> Any:
     """Call a lambda with values."""
-    from relaxlang.syntax import tree
-
     return function.call(ev, args, {}, tree.Call(function.node, (), (), span=span))
 
 

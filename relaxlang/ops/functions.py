@@ -41,6 +41,10 @@ class BodyEvaluator(Evaluator):
     def named(self, name: str, value: Any) -> None:
         """Called when a statement gives `value` a name."""
 
+    def define_kernel(self, function: tree.FunctionDef, scope: Scope) -> Any:
+        """The value of a `@T.prim_func` inside a body."""
+        raise error("RLX0134", "a decorated function has no meaning here", function.span)
+
     def failed_assert(self, message: str, span: Span | None) -> Exception:
         """The error of an assert that does not hold."""
         return error("RLX0210", message, span)
@@ -134,9 +138,7 @@ def _expression(ev: BodyEvaluator, stmt: tree.ExprStmt, scope: Scope) -> Any:
 
 
 def _define(ev: BodyEvaluator, stmt: tree.FunctionDef, scope: Scope) -> Any:
-    if stmt.decorators:
-        raise error("RLX0134", "a decorated function has no meaning here", stmt.span)
-    scope.names[stmt.name] = CompileTimeFunction(stmt, scope)
+    scope.names[stmt.name] = ev.define_kernel(stmt, scope) if stmt.decorators else CompileTimeFunction(stmt, scope)
     return NOTHING
 
 

@@ -11,6 +11,7 @@ from relaxlang.ir.prim import INT64, PrimExpr
 from relaxlang.ir.struct_info import StructInfo, TupleStructInfo, tensor_info
 from relaxlang.ir.visit import Substitute, free_vars, substitute, walk
 from relaxlang.ops.body import Computed, OpEvaluator, Stage
+from relaxlang.ops.nested import TirStage
 from relaxlang.ops.values import TensorValue, as_dim
 
 
@@ -34,7 +35,7 @@ def build_kernel(ev: OpEvaluator, inputs: list[TensorValue], results: list[Tenso
     """The kernel that computes `results` from `inputs` (tensors of the call, in order)."""
     outputs = [_own_output(ev, results, k) for k in range(len(results))]
     stages = _needed_stages(ev, outputs)
-    loaded = {n.buffer for s in stages for b in s.bodies for n in walk(b) if isinstance(n, prim.BufferLoad)}
+    loaded = {buffer for s in stages for buffer in s.reads()}
     used = [t for t in inputs if t.buffer in loaded]
     made_by = [t for s in stages for t in s.outputs]
     result_buffers = {t.buffer for t in outputs}
@@ -84,8 +85,7 @@ def _needed_stages(ev: OpEvaluator, outputs: Iterable[Computed]) -> list[Stage]:
         if id(stage) in needed:
             continue
         needed[id(stage)] = stage
-        for body in stage.bodies:
-            work.extend(by_buffer[n.buffer] for n in walk(body) if isinstance(n, prim.BufferLoad) and n.buffer in by_buffer)
+        work.extend(by_buffer[buffer] for buffer in stage.reads() if buffer in by_buffer)
     order: dict[int, Stage] = {id(t.stage): t.stage for t in ev.computed if id(t.stage) in needed}
     return list(order.values())
 
@@ -107,6 +107,8 @@ class _Names:
 
 
 def _loop_nest(stage: Stage, names: _Names) -> tir.Stmt:
+    if isinstance(stage, TirStage):
+        return stage.nest(names.unique(stage.outputs[0].name))
     reduce = next((b for b in stage.bodies if isinstance(b, prim.Reduce)), None)
     iters = [tir.IterVar(var, tir.Range(prim.IntImm(INT64, 0), extent), "spatial") for _, var, extent in stage.axes]
     loops = [prim.Var(hint, INT64) for hint, _, _ in stage.axes]
@@ -175,11 +177,9 @@ def _outer_variables(ev: OpEvaluator, stages: list[Stage], buffers: list[tir.Buf
     for condition, _ in ev.requirements:
         found.update(dict.fromkeys(free_vars(condition)))
     for stage in stages:
-        inner.update(var for _, var, _ in stage.axes)
-        for body in stage.bodies:
-            if isinstance(body, prim.Reduce):
-                inner.update((*body.combiner.lhs, *body.combiner.rhs))
-            found.update(dict.fromkeys(v for v in free_vars(body) if not v.dtype.is_handle))
+        inner.update(stage.bound())
+        for group in stage.expressions():
+            found.update(dict.fromkeys(v for v in free_vars(group) if not v.dtype.is_handle))
     return [v for v in found if v not in inner]
 
 

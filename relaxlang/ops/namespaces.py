@@ -20,9 +20,11 @@ from relaxlang.syntax.comptime import Builtin, Evaluator, Namespace, Scope, Valu
 Run = Callable[[OpEvaluator, list[Any], dict[str, Any], tree.Call], Any]
 
 
-def _builtin(name: str, run: Run) -> Builtin:
+def _builtin(name: str, run: Callable[..., Any], anywhere: bool = False) -> Builtin:
+    """A builtin of bodies; `anywhere`: it makes scalars, so that a lambda with it can be used in a TensorIR function too."""
+
     def checked(ev: Evaluator, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> Any:
-        if not isinstance(ev, OpEvaluator):
+        if not anywhere and not isinstance(ev, OpEvaluator):
             raise error("RLX0111", f"`{name}` can be called only in the body of an operator", node.span)
         try:
             return run(ev, args, kwargs, node)
@@ -208,25 +210,23 @@ def _ceildiv(ev: OpEvaluator, args: list[Any], kwargs: dict[str, Any], node: tre
     return ev.unary("-", ev.binary("//", ev.unary("-", args[0], node.span), args[1], node.span), node.span)
 
 
+_SCALARS: dict[str, Run] = {
+    **{n: _binary(kind) for n, kind in (("truncdiv", prim.Div), ("truncmod", prim.Mod), ("floordiv", prim.FloorDiv),
+        ("floormod", prim.FloorMod))},
+    **{n: _intrinsic(row) for n, row in INTRINSICS.items() if row.result != "explicit"},
+    **{n: _constructor(dtype(n)) for n in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+        "float16", "float32", "float64", "bfloat16", "bool")},
+    **{n: _limit(n) for n in ("min_value", "max_value", "infinity")},
+    "max": _extreme(prim.Max, "max"), "min": _extreme(prim.Min, "min"), "ceildiv": _ceildiv, "cast": _cast, "Cast": _cast,
+    "Select": _select, "if_then_else": _if_then_else,
+}  # fmt: skip
 _T: dict[str, Value] = {
-    **{n: _builtin(f"T.{n}", _binary(kind)) for n, kind in (("truncdiv", prim.Div), ("truncmod", prim.Mod),
-        ("floordiv", prim.FloorDiv), ("floormod", prim.FloorMod))},
-    "ceildiv": _builtin("T.ceildiv", _ceildiv),
-    **{n: _builtin(f"T.{n}", _intrinsic(row)) for n, row in INTRINSICS.items() if row.result != "explicit"},
-    **{n: _builtin(f"T.{n}", _constructor(dtype(n))) for n in ("int8", "int16", "int32", "int64", "uint8", "uint16",
-        "uint32", "uint64", "float16", "float32", "float64", "bfloat16", "bool")},
-    **{n: _builtin(f"T.{n}", _limit(n)) for n in ("min_value", "max_value", "infinity")},
+    **{n: _builtin(f"T.{n}", run, anywhere=True) for n, run in _SCALARS.items()},
     **{n: _builtin(f"T.{n}", _reduction(n)) for n in ("sum", "prod", "any", "all")},
-    "max": _builtin("T.max", _extreme(prim.Max, "max")),
-    "min": _builtin("T.min", _extreme(prim.Min, "min")),
     "compute": _builtin("T.compute", _compute),
     "reduce_axis": _builtin("T.reduce_axis", _reduce_axis),
-    "cast": _builtin("T.cast", _cast),
-    "Cast": _builtin("T.Cast", _cast),
-    "Select": _builtin("T.Select", _select),
-    "if_then_else": _builtin("T.if_then_else", _if_then_else),
     "comm_reducer": Builtin("T.comm_reducer", lambda ev, args, kwargs, node: _comm_reducer(ev, args, node)),
-}  # fmt: skip
+}
 
 
 def _comm_reducer(ev: Evaluator, args: list[Any], node: tree.Call) -> Builtin:
@@ -273,6 +273,12 @@ def _call_packed(op: str) -> Run:
     return run
 
 
+def _call_tir(ev: OpEvaluator, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> Any:
+    from relaxlang.ops.nested import call_kernel
+
+    return call_kernel(ev, args[0], args[1], args[2] if len(args) > 2 else kwargs["out_sinfo"], node)
+
+
 def as_relax(value: Any, node: tree.Call) -> relax.Expr:
     """A value of a body as an argument of a packed call."""
     if isinstance(value, TensorValue) and value.expr is not None and not isinstance(value, Computed):
@@ -299,6 +305,7 @@ _R: dict[str, Any] = {
     "Object": OBJECT,
     "call_pure_packed": _builtin("R.call_pure_packed", _call_packed("call_pure_packed")),
     "call_packed": _builtin("R.call_packed", _call_packed("call_packed")),
+    "call_tir": _builtin("R.call_tir", _call_tir),
 }
 
 

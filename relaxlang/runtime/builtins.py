@@ -312,6 +312,16 @@ def nonzero(tensor: NDArray) -> NDArray:
     return wrap(np.ascontiguousarray(np.stack(np.nonzero(np.atleast_1d(np.asarray(tensor)))), np.int64))
 
 
+@builtin("relax.run.dynamic_strided_slice")
+def dynamic_strided_slice(tensor: NDArray, begin: NDArray, end: NDArray, strides: NDArray) -> NDArray:
+    """`tensor[begin:end:strides]` along every dimension, as Python slices; the three are 1-D integer tensors."""
+    steps = [int(s) for s in strides]
+    if 0 in steps:
+        fail("RLX6018", "a stride of `dynamic_strided_slice` is 0")
+    slices = tuple(slice(int(b), int(e), s) for b, e, s in zip(begin, end, steps))
+    return wrap(np.ascontiguousarray(np.asarray(tensor)[slices]))
+
+
 @builtin("relax.run.print")
 def print_values(text: str, *values: Any) -> None:
     """Print values: in the places of `{}` in `text`, or one after another when `text` is empty."""

@@ -197,6 +197,23 @@ LANGUAGE: dict[str, CodeInfo] = {
     "RLX0136": CodeInfo(
         "element is no scalar", "What a `T.compute` computes for one element must be a scalar expression."
     ),
+    "RLX0137": CodeInfo(
+        "no argument of a packed function",
+        "What an operator's body passes to `R.call_packed` is a tensor or shape of the call, a number, a string, a dtype, "
+        "or a tuple of such.",
+    ),
+    "RLX0138": CodeInfo(
+        "no axis of a reduction",
+        "`axis` of `T.sum`, `T.max`, … is what `T.reduce_axis(n)` gave, or a tuple of such.",
+    ),
+    "RLX0139": CodeInfo(
+        "operator without a tensor", "The body of an operator returns a tensor that it computed, or a tuple of them."
+    ),
+    "RLX0140": CodeInfo(
+        "wrong call of a TensorIR function in an operator",
+        "`R.call_tir(kernel, (x, …), R.Tensor(S, D))` in an operator's body takes a `@T.prim_func` of that body, whose "
+        "buffers have the shapes and dtypes of the tensors given and of the results.",
+    ),
     # 02: struct info and shapes
     "RLX0202": CodeInfo(
         "wrong number of dimensions",

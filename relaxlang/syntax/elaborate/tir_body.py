@@ -390,16 +390,7 @@ def _for(ev: BodyElaborator, node: tree.For, scope: Scope) -> None:
             assign(ev, node.target, value, once)
             ev.run(node.body, once)
         return
-    targets = node.target.elements if isinstance(node.target, (tree.TupleExpr, tree.ListExpr)) else (node.target,)
-    if len(targets) != len(loop.domains) or not all(isinstance(t, tree.Name) for t in targets):
-        raise error("RLX0127", f"{len(targets)} loop variables for {len(loop.domains)} loops", node.target.span)
-    made: list[prim.Var] = []
-    for target, dom in zip(targets, loop.domains):
-        assert isinstance(target, tree.Name)
-        var = prim.Var(target.id, dom.extent.dtype, span=target.span)
-        inner.names[target.id] = var
-        ev.loop_domains[var] = dom
-        made.append(var)
+    made = _loop_vars(ev, node.target, loop.domains, inner)
     ev.loop_depth += 1
     try:
         body = ev.body(node.body, inner)
@@ -408,6 +399,26 @@ def _for(ev: BodyElaborator, node: tree.For, scope: Scope) -> None:
     for var, dom in zip(reversed(made), reversed(loop.domains)):
         body = _one_loop(loop, var, dom, body, node.span)
     ev.items.append(body)
+
+
+def _loop_vars(ev: BodyElaborator, target: tree.Expr, domains: list[tir.Range], scope: Scope) -> list[prim.Var]:
+    """A variable for each loop, bound in `scope`; one starred name takes the loops that the others leave, as a tuple."""
+    targets = list(target.elements) if isinstance(target, (tree.TupleExpr, tree.ListExpr)) else [target]
+    star = next((k for k, t in enumerate(targets) if isinstance(t, tree.Starred)), None)
+    rest = len(domains) - len(targets) + 1
+    if (star is None and rest != 1) or rest < 0:
+        raise error("RLX0127", f"{len(targets)} loop variables for {len(domains)} loops", target.span)
+    made: list[prim.Var] = []
+    for k, part in enumerate(targets):
+        name = part.value if isinstance(part, tree.Starred) and k == star else part
+        if not isinstance(name, tree.Name):
+            raise error("RLX0126", "a loop variable is a name", part.span)
+        hints = [name.id] if name is part else [f"{name.id}{n}" for n in range(rest)]
+        new = [prim.Var(h, d.extent.dtype, span=part.span) for h, d in zip(hints, domains[len(made) :])]
+        ev.loop_domains.update(zip(new, domains[len(made) :]))
+        scope.names[name.id] = new[0] if name is part else tuple(new)
+        made += new
+    return made
 
 
 def _one_loop(loop: Loop, var: prim.Var, dom: tir.Range, body: tir.Stmt, span: Span | None) -> tir.For:
