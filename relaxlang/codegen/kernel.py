@@ -119,23 +119,6 @@ def check_machine(executable: Executable) -> None:
         if reason:
             help = "build it again here, or for a processor that both are compatible with, such as `-mcpu=x86-64`"
             fail("RLX5018", f"the executable's code does not run on this machine: {reason}", help=help)
-    signatures = list(executable.kernel_signatures())
-    symbols = [PREFIX + s.name for s in signatures]
-    loaded = jit.load([o.code for o in executable.objects], symbols, _provided())
-    return {s.name: Kernel(s, loaded.addresses[PREFIX + s.name], loaded) for s in signatures}
-
-
-def check_machine(executable: Executable) -> None:
-    """RLX5018 when an executable's object code is for another machine."""
-    host = Target()
-    for content in executable.objects:
-        if content.triple.split("-")[0] != host.mtriple.split("-")[0]:
-            fail("RLX5018", f"the executable holds code for `{content.triple}`; this machine is `{host.mtriple}`")
-        lacking = _enabled(content.features) - _enabled(host.mattr)
-        if lacking:
-            names = ", ".join(sorted(lacking)[:5])
-            fail("RLX5018", f"the executable was built for `{content.cpu}`; this processor lacks {names}",
-                 help="build it again here, or with `-mcpu=x86-64`")  # fmt: skip
 
 
 def _provided() -> dict[str, int]:
