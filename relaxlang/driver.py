@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from relaxlang.base.diagnostics import Diagnostics, fail
+from relaxlang.base.diagnostics import fail
 from relaxlang.ir.module import IRModule
 from relaxlang.ops import default_operators
 from relaxlang.passes.base import Pass, PassContext
@@ -23,17 +23,10 @@ def parse(
     `values` are the values of its compile-time parameters. With `check` every error that can be found before lowering is
     raised, all at once, as `DiagnosticError`; without it only errors of syntax and names.
     """
+    from relaxlang.analysis.well_formed import well_formed
     from relaxlang.syntax.parse import parse as elaborate
 
-    operators = default_operators()
-    mod = elaborate(text, filename, values=values, check=check, operators=operators)
-    if check:
-        from relaxlang.analysis.well_formed import well_formed
-
-        diagnostics = Diagnostics()
-        diagnostics.items += well_formed(mod, operators)
-        diagnostics.check()
-    return mod
+    return elaborate(text, filename, values=values, check=check, operators=default_operators(), verify=well_formed)
 
 
 def load(path: str | os.PathLike[str], *, values: Mapping[str, Any] | None = None, check: bool = True) -> IRModule:

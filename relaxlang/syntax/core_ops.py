@@ -29,14 +29,16 @@ Rule = Callable[[relax.Call], StructInfo]
 
 @node
 class CoreOp(Node):
-    """A structural operator: its name, the rule for its result, whether it is free of side effects, how many arguments
-    it takes at least and at most (-1: any number)."""
+    """A structural operator: its name, the rule for its result, whether it is free of side effects.
+
+    `params` are its parameters by name, for those that are called in the plain way; "?" ends the name of one that may be
+    left out, "=" of one whose place a unit tuple takes. None: the call has a form of its own.
+    """
 
     name: str
     infer: Rule
     pure: bool
-    least: int
-    most: int
+    params: tuple[str, ...] | None = None
 
 
 def _stated(call: relax.Call) -> StructInfo:
@@ -91,6 +93,18 @@ def _tensor_of(shape: relax.Expr, dtype: relax.Expr) -> StructInfo:
     return tensor_info(None, of)
 
 
+def _view(call: relax.Call) -> StructInfo:
+    """The data under another shape or type; a unit tuple stands for what stays."""
+    of = call.args[0].struct_info
+    if not isinstance(of, TensorStructInfo):
+        return tensor_info()
+    shape, dtype = call.args[1], call.args[2]
+    made = _tensor_of(shape, dtype)
+    assert isinstance(made, TensorStructInfo)
+    kept = of if isinstance(shape, relax.Tuple) else made
+    return tensor_info(kept.shape, of.dtype if isinstance(dtype, relax.Tuple) else made.dtype, kept.ndim)
+
+
 def _to_device(call: relax.Call) -> StructInfo:
     of, device = call.args[0].struct_info, call.attrs.get("dst_vdevice")
     return of.replace(vdevice=device) if isinstance(of, TensorStructInfo) and device is not None else of or OBJECT
@@ -101,31 +115,35 @@ def _table(*rows: CoreOp) -> dict[str, CoreOp]:
 
 
 CORE_OPS: dict[str, CoreOp] = _table(
-    CoreOp("call_tir", _stated, True, 2, 3),
-    CoreOp("call_tir_inplace", _stated, True, 2, 3),
-    CoreOp("call_tir_with_grad", _stated, True, 2, 3),
-    CoreOp("call_dps_packed", _stated, True, 2, 2),
-    CoreOp("call_pure_packed", _stated, True, 1, -1),
-    CoreOp("call_inplace_packed", _stated, True, 1, -1),
-    CoreOp("call_py_func", _stated, False, 2, 2),
-    CoreOp("call_builtin_with_ctx", _stated, False, 2, 2),
-    CoreOp("invoke_closure", _stated, False, 2, 2),
-    CoreOp("invoke_pure_closure", _stated, True, 2, 2),
-    CoreOp("make_closure", _closure, True, 2, 2),
-    CoreOp("null_value", _object, True, 0, 0),
-    CoreOp("shape_of", _shape_of, True, 1, 1),
-    CoreOp("tensor_to_shape", _tensor_to_shape, True, 1, 1),
-    CoreOp("builtin.alloc_tensor", lambda c: _tensor_of(c.args[0], c.args[1]), False, 3, 4),
-    CoreOp("builtin.stop_lift_params", _first, True, 1, 1),
-    CoreOp("memory.alloc_storage", _object, False, 4, 4),
-    CoreOp("memory.alloc_tensor", lambda c: _tensor_of(c.args[2], c.args[3]), False, 4, 5),
-    CoreOp("memory.view", lambda c: _tensor_of(c.args[1], c.args[2]), True, 4, 4),
-    CoreOp("memory.kill_storage", _void, False, 1, 1),
-    CoreOp("memory.kill_tensor", _void, False, 1, 1),
-    CoreOp("vm.alloc_storage", _object, False, 3, 4),
-    CoreOp("vm.alloc_tensor", lambda c: _tensor_of(c.args[2], c.args[3]), False, 4, 5),
-    CoreOp("vm.call_tir_dyn", _void, False, 2, 2),
-    CoreOp("vm.kill_object", _void, False, 1, 1),
-    CoreOp("to_vdevice", _to_device, True, 1, 1),
-    CoreOp("hint_on_device", _first, True, 1, 2),
-)
+    CoreOp("call_tir", _stated, True),
+    CoreOp("call_tir_inplace", _stated, True),
+    CoreOp("call_tir_with_grad", _stated, True),
+    CoreOp("call_dps_packed", _stated, True),
+    CoreOp("call_pure_packed", _stated, True),
+    CoreOp("call_inplace_packed", _stated, True),
+    CoreOp("call_py_func", _stated, False),
+    CoreOp("call_builtin_with_ctx", _stated, False),
+    CoreOp("invoke_closure", _stated, False),
+    CoreOp("invoke_pure_closure", _stated, True),
+    CoreOp("make_closure", _closure, True),
+    CoreOp("null_value", _object, True, ()),
+    CoreOp("shape_of", _shape_of, True, ("expr",)),
+    CoreOp("tensor_to_shape", _tensor_to_shape, True, ("expr",)),
+    CoreOp("builtin.alloc_tensor", lambda c: _tensor_of(c.args[0], c.args[1]), False,
+           ("shape", "dtype", "runtime_device_index", "storage_scope?")),
+    CoreOp("builtin.stop_lift_params", _first, True, ("x",)),
+    CoreOp("memory.alloc_storage", _object, False, ("size", "virtual_device_index", "storage_scope", "dtype")),
+    CoreOp("memory.alloc_tensor", lambda c: _tensor_of(c.args[2], c.args[3]), False,
+           ("storage", "offset", "shape", "dtype", "runtime_device_index?")),
+    CoreOp("memory.view", _view, True, ("data", "shape=", "dtype=", "relative_byte_offset=")),
+    CoreOp("memory.ensure_zero_offset", _first, True, ("data",)),
+    CoreOp("memory.kill_storage", _void, False, ("storage",)),
+    CoreOp("memory.kill_tensor", _void, False, ("tensor",)),
+    CoreOp("vm.alloc_storage", _object, False, ("shape", "runtime_device_index", "dtype", "storage_scope?")),
+    CoreOp("vm.alloc_tensor", lambda c: _tensor_of(c.args[2], c.args[3]), False,
+           ("storage", "offset", "shape", "dtype", "runtime_device_index?")),
+    CoreOp("vm.call_tir_dyn", _void, False, ("func", "args")),
+    CoreOp("vm.kill_object", _void, False, ("obj",)),
+    CoreOp("to_vdevice", _to_device, True),
+    CoreOp("hint_on_device", _first, True),
+)  # fmt: skip

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from relaxlang.base.source import Span
 from relaxlang.ir import relax
 from relaxlang.ir.struct_info import StructInfo
+from relaxlang.syntax import tree
 
 
 class OperatorTable(Protocol):
@@ -32,6 +33,9 @@ class OperatorTable(Protocol):
 
     def is_pure(self, name: str) -> bool:
         """Whether the operator has no side effect."""
+
+    def extended(self, body: Iterable[tree.Stmt]) -> OperatorTable:
+        """A table that also has the operators and compile-time functions which statements of a module define."""
 
     def sugar(self, symbol: str) -> str | None:
         """The operator that a symbol of the language stands for: `@`; `[:]`, a slice of a tensor; `[i]`, the removal of

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from relaxlang.base.diagnostics import Diagnostics
+from relaxlang.base.diagnostics import Diagnostic, Diagnostics
 from relaxlang.base.recursion import deep_recursion
 from relaxlang.base.source import Source
 from relaxlang.ir.module import IRModule
@@ -13,6 +13,8 @@ from relaxlang.syntax.elaborate.module import elaborate_module
 from relaxlang.syntax.elaborate.unit import Unit
 from relaxlang.syntax.operators import OperatorTable
 from relaxlang.syntax.parser import parse_surface
+
+Verifier = Callable[[IRModule, OperatorTable], list[Diagnostic]]
 
 
 def parse(
@@ -22,19 +24,27 @@ def parse(
     values: Mapping[str, Any] | None = None,
     check: bool = True,
     operators: OperatorTable,
+    verify: Verifier | None = None,
 ) -> IRModule:
     """The module that a text states.
 
     `filename` is what diagnostics show. `values` are the module's parameters (`N = I.param(int)`) by name. With
     `check=True` every error that can be found before lowering is raised; with `check=False` only syntax and names are
-    looked at, struct info is None where it is not written, and unknown operators are kept as they are. Raises
+    looked at, struct info is None where it is not written, and unknown operators are kept as they are. `verify` looks at
+    the finished module, once nothing else is wrong, with the operators that it may use (its own included). Raises
     DiagnosticError with all findings, sorted by place.
     """
-    return parse_source(Source(filename or "<string>", text), values=values, check=check, operators=operators)
+    source = Source(filename or "<string>", text)
+    return parse_source(source, values=values, check=check, operators=operators, verify=verify)
 
 
 def parse_source(
-    source: Source, *, values: Mapping[str, Any] | None = None, check: bool = True, operators: OperatorTable
+    source: Source,
+    *,
+    values: Mapping[str, Any] | None = None,
+    check: bool = True,
+    operators: OperatorTable,
+    verify: Verifier | None = None,
 ) -> IRModule:
     """As `parse`, from a source whose spans the module keeps."""
     diagnostics = Diagnostics()
@@ -44,4 +54,7 @@ def parse_source(
         unit = Unit(diagnostics, operators, values or {}, check)
         module = elaborate_module(unit, surface)
         diagnostics.check()
+        if check and verify is not None:
+            diagnostics.items += verify(module, unit.operators)
+            diagnostics.check()
     return module

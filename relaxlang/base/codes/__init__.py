@@ -1,9 +1,10 @@
 """The table of diagnostic codes, and the long text that `relaxc --explain CODE` shows.
 
-The first two digits say where a fault belongs. In `language`: 00 text and syntax, 01 names and compile-time values,
-02 struct info and shapes, 03 TIR and buffers, 04 well-formedness. In `compiler`: 10 schedules, 31 passes, 50 code
-generation and targets, 60 run time, 90 faults of relaxlang itself. In `command_line`: 70 what `relaxc` is asked for. A
-new code is appended to its group. A code keeps its meaning for ever; one that is no longer raised stays in the table.
+The first two digits say where a fault belongs. In `language` and `elaboration`: 00 text and syntax, 01 names, functions
+and compile-time values, 02 struct info and shapes, 03 TIR and buffers, 04 Relax functions and well-formedness. In
+`compiler`: 10 schedules, 31 passes, 50 code generation and targets, 60 run time, 90 faults of relaxlang itself. In
+`command_line`: 70 what `relaxc` is asked for. A new code is appended to its group. A code keeps its meaning for ever;
+one that is no longer raised stays in the table.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from textwrap import indent
 
 from relaxlang.base.codes.command_line import COMMAND_LINE
 from relaxlang.base.codes.compiler import COMPILER
+from relaxlang.base.codes.elaboration import ELABORATION
 from relaxlang.base.codes.info import CodeInfo
 from relaxlang.base.codes.language import LANGUAGE
 from relaxlang.base.diagnostics import RelaxlangError
@@ -19,7 +21,7 @@ from relaxlang.base.suggest import did_you_mean
 
 __all__ = ["CODES", "CodeInfo", "explain"]
 
-CODES: dict[str, CodeInfo] = {**LANGUAGE, **COMPILER, **COMMAND_LINE}
+CODES: dict[str, CodeInfo] = {**LANGUAGE, **ELABORATION, **COMPILER, **COMMAND_LINE}
 
 
 def explain(code: str) -> str:

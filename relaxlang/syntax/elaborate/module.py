@@ -2,22 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import operator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from relaxlang.base.diagnostics import DiagnosticError
+from relaxlang.base.dtype import dtype
 from relaxlang.ir.attrs import Attrs
 from relaxlang.ir.module import AnyFunc, IRModule
 from relaxlang.ir.relax import ExternFunc, GlobalVar
 from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import POISON, Evaluator, Scope, Value, error
+from relaxlang.syntax.elaborate.decorators import decorator_name, dotted
 from relaxlang.syntax.elaborate.dims import TypeVariable
+from relaxlang.syntax.elaborate.macros import define_macro, is_macro
 from relaxlang.syntax.elaborate.module_ref import ModuleRef
 from relaxlang.syntax.elaborate.namespaces import root_scope
 from relaxlang.syntax.elaborate.relax_function import FunctionElaborator
 from relaxlang.syntax.elaborate.tir_function import elaborate_prim_func
 from relaxlang.syntax.elaborate.unit import Declared, Unit, poison
-from relaxlang.syntax.spellings import NAMESPACES, canonical_name
+
+
+def _truth(value: Any) -> bool:
+    if isinstance(value, str):
+        return {"true": True, "1": True, "false": False, "0": False}[value.lower()]
+    return bool(value)
+
+
+_PARAM_KINDS: dict[str, Callable[[Any], Any]] = {
+    "int": lambda v: int(v, 0) if isinstance(v, str) else operator.index(v), "float": float, "bool": _truth, "str": str,
+    "dtype": dtype,
+}  # fmt: skip
+
+
+_OPERATOR = ("R.op", "R.grad")
 
 
 class ModuleEvaluator(Evaluator):
@@ -26,29 +44,6 @@ class ModuleEvaluator(Evaluator):
     def __init__(self, unit: Unit) -> None:
         super().__init__()
         self.unit = unit
-
-
-def dotted(node: tree.Expr) -> str:
-    """`T.prim_func` for that expression, with or without a call; empty for anything that is no dotted name."""
-    if isinstance(node, tree.Call):
-        node = node.func
-    parts: list[str] = []
-    while isinstance(node, tree.Attribute):
-        parts.append(node.attr)
-        node = node.value
-    if not isinstance(node, tree.Name):
-        return ""
-    parts.append(node.id)
-    return ".".join(reversed(parts))
-
-
-def decorator_name(node: tree.Expr) -> str:
-    """The canonical name of a decorator: `R.function` for `@rx.script`, `I.ir_module` for `@tvm.script.ir_module`."""
-    name = dotted(node)
-    head, _, last = name.rpartition(".")
-    if canonical_name("", name) != name:
-        return canonical_name("", name)
-    return canonical_name(NAMESPACES.get(head, head), last) if last else name
 
 
 class ModuleElaborator:
@@ -61,6 +56,7 @@ class ModuleElaborator:
         self.scope = Scope({}, self.outer)
         self.order: list[str] = []
         self.extern: dict[str, AnyFunc] = {}
+        self.defines_operators = False
 
     def run(self, module: tree.Module) -> IRModule:
         """The module of a file. Faults go to the diagnostics; what they spoil is left out."""
@@ -69,6 +65,7 @@ class ModuleElaborator:
             self.unit.report(error("RLX0143", "a file holds one module", extra.span, help="put the second class in a file of its own"))
         if classes:
             self.unit.name = classes[0].name
+        self._own_operators([*module.body, *(classes[0].body if classes else ())])
         ref = ModuleRef(self.unit)
         self.outer.names.update({self.unit.name: ref})
         for stmt in module.body:
@@ -85,6 +82,15 @@ class ModuleElaborator:
             if made is not None:
                 functions[name] = made
         return IRModule(functions, Attrs(self.unit.attrs), self.unit.global_infos, self.unit.name)
+
+    def _own_operators(self, body: list[tree.Stmt]) -> None:
+        """Operators that the file itself defines with `@R.op`."""
+        if any(isinstance(s, tree.FunctionDef) and any(decorator_name(d) in _OPERATOR for d in s.decorators) for s in body):
+            try:
+                self.unit.operators = self.unit.operators.extended(body)
+                self.defines_operators = True
+            except DiagnosticError as fault:
+                self.unit.report(fault)
 
     def _declared(self) -> Iterator[Declared]:
         functions = list(self.unit.functions.values())
@@ -126,6 +132,9 @@ class ModuleElaborator:
             if dotted(stmt.value).rpartition(".")[2] == "TypeVar":
                 scope.names[name] = TypeVariable()
                 return
+            if dotted(stmt.value) in ("I.param", "ir.param") and isinstance(stmt.value, tree.Call):
+                scope.names[name] = self._parameter(name, stmt.value, scope)
+                return
             if name == "metadata":
                 scope.names.setdefault(name, POISON)
                 return
@@ -137,6 +146,22 @@ class ModuleElaborator:
             return
         raise error("RLX0144", "only names are bound in a module", stmt.span)
 
+    def _parameter(self, name: str, node: tree.Call, scope: Scope) -> Any:
+        """`N = I.param(int)`: the value that was given for `N`, converted to its kind, or the default."""
+        kind = node.args[0].id if node.args and isinstance(node.args[0], tree.Name) else "int"
+        if kind not in _PARAM_KINDS:
+            raise error("RLX0147", f"`{kind}` is no kind of a module parameter", node.span, help=f"kinds are {', '.join(_PARAM_KINDS)}")
+        if name in self.unit.values:
+            given = self.unit.values[name]
+            try:
+                return _PARAM_KINDS[kind](given)
+            except (ValueError, TypeError):
+                raise error("RLX0147", f"the parameter `{name}` is of kind `{kind}`, and was given {given!r}", node.span) from None
+        if len(node.args) > 1:
+            return self.ev.expr(node.args[1], scope)
+        raise error("RLX0147", f"the module parameter `{name}` was given no value", node.span,
+                    help=f"give one: `relaxc -D {name}=…`, or `parse(text, values={{\"{name}\": …}})`")  # fmt: skip
+
     def _declare(self, name: str, stmt: tree.Stmt, function: AnyFunc) -> None:
         if name in self.order:
             raise error("RLX0145", f"`{name}` is defined twice in the module", stmt.span)
@@ -145,6 +170,11 @@ class ModuleElaborator:
 
     def _function(self, stmt: tree.FunctionDef, scope: Scope) -> None:
         kinds = [decorator_name(d) for d in stmt.decorators]
+        if is_macro(kinds):
+            scope.names[stmt.name] = define_macro(self.ev, stmt, scope)
+            return
+        if any(k in _OPERATOR for k in kinds) or (self.defines_operators and not kinds):
+            return  # an operator, or a compile-time function of one
         options = self._options(stmt, scope)
         span = stmt.name_span if stmt.name_span is not None else stmt.span
         if not any(k in ("T.prim_func", "R.function") for k in kinds):

@@ -6,6 +6,7 @@ Operands are bound before what uses them, in the order they are written: to `lv`
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, cast
 
 from relaxlang.base.diagnostics import Diagnostic, DiagnosticError, Label
@@ -76,6 +77,9 @@ class RelaxElaborator(Evaluator):
         self.outputs: list[Any] | None = None
         self.local_names: set[str] = set()
         self.scope: Scope = Scope()
+        self.macro_depth = 0
+        self.here: Scope | None = None
+        self.run_statements: Callable[[tuple[tree.Stmt, ...], Scope], None] | None = None
 
     # --- bindings -----------------------------------------------------------------------------------------------------
     def new_name(self) -> str:

@@ -21,8 +21,9 @@ from relaxlang.ir.struct_info import (
     TupleStructInfo,
 )
 from relaxlang.syntax import tree
-from relaxlang.syntax.comptime import POISON, Scope, assign, describe, error, silent
+from relaxlang.syntax.comptime import POISON, Evaluator, Scope, Value, assign, describe, error, silent
 from relaxlang.syntax.elaborate.annotations import struct_info
+from relaxlang.syntax.elaborate.decorators import decorator_name
 from relaxlang.syntax.elaborate.dims import declarations, define_dimensions
 from relaxlang.syntax.elaborate.relax_body import COMPOUND, UNKNOWN, Frame, RelaxElaborator
 from relaxlang.syntax.elaborate.relax_names import CastValue, DataflowHead
@@ -124,6 +125,9 @@ class FunctionElaborator:
         if not self.ev.check or inferred is None:
             return self.declared
         assert self.params is not None
+        if self.declared is None and self.name in self.unit.recursive:
+            raise error("RLX0433", f"`{self.name}` calls itself and does not declare its result", self.node.span,
+                        help="add `-> R.Tensor(…)`")  # fmt: skip
         if self.declared is None:
             known = {*bound_vars(tuple(p.struct_info for p in self.params)), *self.inside, *_outer_vars(self.outer)}
             return erase(inferred, known, set(self.params))
@@ -154,6 +158,17 @@ def _contradiction(what: str, declared: StructInfo, inferred: StructInfo, span: 
     return DiagnosticError([Diagnostic("RLX0220", text, span, label=f"this is `{inferred}`", labels=labels, help=help)])
 
 
+class Unfinished(Value):
+    """A closure inside its own body, when its result is not declared."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.kind = f"function `{name}` without a declared result"
+
+    def call(self, ev: Evaluator, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> Any:
+        raise error("RLX0433", f"`{self.name}` calls itself and does not declare its result", node.span, help="add `-> R.Tensor(…)`")
+
+
 class Body:
     """The statements of a function's body, or of a branch of it."""
 
@@ -165,6 +180,7 @@ class Body:
         self.depth = 0
         self.ahead: dict[str, tuple[StructInfo, Span | None]] = {}
         self.finals: dict[str, tree.Stmt] = {}
+        ev.run_statements = self.run
 
     def is_local(self, target: tree.Expr, stmt: tree.Stmt) -> bool:
         """Whether what a statement binds ends with the dataflow block around it."""
@@ -192,6 +208,7 @@ class Body:
     def run(self, stmts: tuple[tree.Stmt, ...], scope: Scope) -> None:
         """Elaborate statements; a faulty one is reported, and the names it binds are silent from then on."""
         for stmt in stmts:
+            self.ev.here = scope
             try:
                 if self.returned is not None and not isinstance(stmt, tree.Pass):
                     labels = [Label(self.returned, "the function returns here")]
@@ -485,9 +502,12 @@ def _final_bindings(stmts: tuple[tree.Stmt, ...]) -> dict[str, tree.Stmt]:
 
 def _function(body: Body, node: tree.FunctionDef, scope: Scope) -> None:
     """A closure; it may call itself by its name when its result is declared."""
-    from relaxlang.syntax.elaborate.module import decorator_name
+    from relaxlang.syntax.elaborate.macros import define_macro, is_macro
 
     kinds = [decorator_name(d) for d in node.decorators]
+    if is_macro(kinds):
+        scope.names[node.name] = define_macro(body.ev, node, scope)
+        return
     if "R.function" not in kinds:
         raise error("RLX0146", "a function inside a Relax function is a `@R.function`", node.span,
                     help="TensorIR functions stand in the module")  # fmt: skip
@@ -499,8 +519,7 @@ def _function(body: Body, node: tree.FunctionDef, scope: Scope) -> None:
     kind = relax.DataflowVar if ev.frame.dataflow and body.is_local(tree.Name(node.name), node) else relax.Var
     info = inner.signature()
     var = kind(node.name, info or OBJECT, span=node.span) if info is not None else None
-    if var is not None:
-        inner.outer.names[node.name] = var
+    inner.outer.names[node.name] = Unfinished(node.name) if var is None else var
     made = inner.run()
     if var is None:
         var = kind(node.name, made.struct_info if ev.check else UNKNOWN, span=node.span)

@@ -13,7 +13,7 @@ from relaxlang.ir.prim import PrimExpr
 from relaxlang.ir.struct_info import FuncStructInfo, ShapeStructInfo, StructInfo, TensorStructInfo, shape_info, tensor_info
 from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import Value, as_dtype, describe, error
-from relaxlang.syntax.core_ops import CORE_OPS
+from relaxlang.syntax.core_ops import CORE_OPS, CoreOp
 from relaxlang.syntax.elaborate.annotations import device_of, dimension, struct_info
 from relaxlang.syntax.elaborate.native import Names
 
@@ -156,6 +156,22 @@ def _extern(ev: Any, node: tree.Call, name: Any, info: Any = None) -> relax.Expr
     return relax.ExternFunc(name, struct_info(info, node.span), span=node.span)
 
 
+@names("ShapeExpr")
+def _shape_expr(ev: RelaxElaborator, node: tree.Call, values: Any) -> relax.Expr:
+    return _shape(ev, node, values)  # type: ignore[no-any-return]
+
+
+@names("emit")
+def _emit(ev: RelaxElaborator, node: tree.Call, value: Any) -> Any:
+    """Binding is what an assignment does anyway."""
+    return value
+
+
+@names("emit_match_cast")
+def _emit_match_cast(ev: RelaxElaborator, node: tree.Call, value: Any, info: Any) -> CastValue:
+    return CastValue(ev.relax(value, node.span), struct_info(info, node.span), node.span)
+
+
 @names("TupleGetItem")
 def _item(ev: RelaxElaborator, node: tree.Call, value: Any, index: Any) -> relax.Expr:
     return relax.TupleGetItem(ev.relax(value, node.span), int(index), span=node.span)
@@ -203,31 +219,41 @@ def _func_attr(ev: RelaxElaborator, node: tree.Call, attrs: Any) -> None:
 
 
 # --- memory, shapes, devices ------------------------------------------------------------------------------------------
-def _structural(name: str, *attributes: str) -> None:
-    """A structural operator whose positional arguments are values; `attributes` may follow by keyword."""
+def _structural(row: CoreOp, params: tuple[str, ...]) -> None:
+    """A structural operator that is called in the plain way, with positional and keyword arguments."""
+    known = [p.rstrip("?=") for p in params]
 
     def make(ev: RelaxElaborator, node: tree.Call, *args: Any, **words: Any) -> relax.Expr:
-        for word in words:
-            if word not in attributes:
-                raise error("RLX0114", f"`R.{name}` has no parameter `{word}`", node.span)
-        row, values = CORE_OPS[name], tuple(ev.relax(a, node.span, shape=True) for a in args)
-        if len(values) < row.least or (0 <= row.most < len(values)):
-            raise error("RLX0113", f"`R.{name}` takes {_count(row.least, row.most)}, {len(values)} were given", node.span)
-        return ev.core(name, values, Attrs(words) if words else EMPTY, (), node.span)
+        given = dict(zip(known, args))
+        for word, value in words.items():
+            if word not in known or word in given:
+                text = f"got `{word}` twice" if word in given else f"has no parameter `{word}`"
+                raise error("RLX0114", f"`R.{row.name}` {text}", node.span, help=f"it takes {', '.join(known)}" if known else "")
+            given[word] = value
+        if len(args) > len(known):
+            raise error("RLX0113", f"`R.{row.name}` takes {len(known)} arguments, {len(args)} were given", node.span)
+        values: list[relax.Expr] = []
+        for param, name in zip(params, known):
+            if given.get(name) is not None:
+                values.append(_argument(ev, name, given[name], node))
+            elif param.endswith("="):
+                values.append(relax.Tuple((), span=node.span))
+            elif not param.endswith("?"):
+                raise error("RLX0113", f"`R.{row.name}` lacks its argument `{name}`", node.span)
+        return ev.core(row.name, tuple(values), EMPTY, (), node.span)
 
-    names(name)(make)
+    names(row.name)(make)
 
 
-def _count(least: int, most: int) -> str:
-    return f"{least} arguments" if least == most else f"{least} to {most} arguments"
+def _argument(ev: RelaxElaborator, name: str, value: Any, node: tree.Call) -> relax.Expr:
+    if name == "dtype" and isinstance(value, (str, DType)):
+        return relax.DataTypeImm(as_dtype(value, node.span), span=node.span)
+    return ev.relax(value, node.span, shape=name in ("shape", "size"))
 
 
-for _name in (
-    "null_value", "shape_of", "tensor_to_shape", "builtin.alloc_tensor", "builtin.stop_lift_params", "memory.alloc_storage",
-    "memory.alloc_tensor", "memory.view", "memory.kill_storage", "memory.kill_tensor", "vm.alloc_storage", "vm.alloc_tensor",
-    "vm.call_tir_dyn", "vm.kill_object",
-):  # fmt: skip
-    _structural(_name)
+for _row in CORE_OPS.values():
+    if _row.params is not None:
+        _structural(_row, _row.params)
 
 
 @names("to_vdevice")

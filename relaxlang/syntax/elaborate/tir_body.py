@@ -54,6 +54,8 @@ class BodyElaborator(Evaluator):
         self.has_block = False
         self.loop_depth = 0
         self.in_regions = False
+        self.macro_depth = 0
+        self.here: Scope | None = None
 
     # --- what builtins call -------------------------------------------------------------------------------------------
     def wrap(self, wrapper: Wrapper) -> None:
@@ -219,6 +221,7 @@ class BodyElaborator(Evaluator):
     def run(self, stmts: tuple[tree.Stmt, ...], scope: Scope) -> None:
         """Elaborate statements into the current body. A faulty one is reported and left out."""
         for stmt in stmts:
+            self.here = scope
             try:
                 STATEMENTS[stmt.__class__](self, stmt, scope)
             except DiagnosticError as fault:
@@ -523,6 +526,13 @@ def _leave(kind: type[tir.Stmt], word: str) -> Callable[[BodyElaborator, tree.St
     return make
 
 
+def _function(ev: BodyElaborator, node: tree.FunctionDef, scope: Scope) -> None:
+    """A definition inside a function is a macro, which sees what is around it."""
+    from relaxlang.syntax.elaborate.macros import define_macro
+
+    scope.names[node.name] = define_macro(ev, node, scope)
+
+
 def _refuse(ev: BodyElaborator, node: tree.Stmt, scope: Scope) -> None:
     raise error("RLX0320", "this statement has no place in a TensorIR function", node.span)
 
@@ -535,7 +545,7 @@ STATEMENTS: dict[type, Callable[[BodyElaborator, Any, Scope], None]] = {
     tree.ExprStmt: _expr_stmt, tree.Assign: _assign, tree.AnnAssign: _ann_assign, tree.AugAssign: _aug_assign,
     tree.If: _if, tree.While: _while, tree.For: _for, tree.With: _with, tree.Assert: _assert, tree.Return: _return,
     tree.Break: _leave(tir.Break, "break"), tree.Continue: _leave(tir.Continue, "continue"), tree.Pass: _nothing,
-    tree.Import: _nothing, tree.FunctionDef: _refuse, tree.ClassDef: _refuse,
+    tree.Import: _nothing, tree.FunctionDef: _function, tree.ClassDef: _refuse,
 }  # fmt: skip
 
 __all__ = ["NOTHING", "POISON", "BodyElaborator", "Value"]
