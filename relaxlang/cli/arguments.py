@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from relaxlang.base.diagnostics import fail
-from relaxlang.base.dtype import DType, dtype
+from relaxlang.base.dtype import ALIASES, DType, dtype
 from relaxlang.base.source import Source, Span
 from relaxlang.base.suggest import did_you_mean
 from relaxlang.runtime.ndarray import ShapeTuple, array, empty, numpy_dtype
@@ -79,9 +79,7 @@ def _element(word: Span) -> DType:
     try:
         element = dtype(word.text)
     except ValueError:
-        near = did_you_mean(
-            word.text, ("float32", "float64", "float16", "bfloat16", "int8", "int32", "int64", "uint8", "bool", "shape")
-        )
+        near = did_you_mean(word.text, [*ALIASES, *ALIASES.values(), "shape"])
         fail("RLX7004", f"`{word.text}` is not a dtype", word, help=f"did you mean `{near}`?" if near else _EXAMPLES)
     numpy_dtype(element)
     return element

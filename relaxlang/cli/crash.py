@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-import shlex
 import sys
-import tempfile
-import traceback
 from collections.abc import Sequence
 from types import TracebackType
 
 from relaxlang import __version__
-from relaxlang.base.config import config
 from relaxlang.base.diagnostics import RelaxlangError
-from relaxlang.base.files import write_atomically
 
 INTERNAL_ERROR = 70
 
@@ -39,6 +33,10 @@ class CrashGuard:
     ) -> bool:
         if not isinstance(fault, Exception) or isinstance(fault, (RelaxlangError, BrokenPipeError)):
             return False
+        import traceback  # this and what `_write` imports cost time, and are needed on bad days only
+
+        from relaxlang.base.config import config
+
         self.crashed = True
         if config.traceback:
             traceback.print_exception(fault)
@@ -50,6 +48,13 @@ class CrashGuard:
 
     def _write(self, fault: Exception) -> str:
         """Write the report to the current directory or, when that is impossible, the one for temporary files."""
+        import hashlib
+        import shlex
+        import tempfile
+        import traceback
+
+        from relaxlang.base.files import write_atomically
+
         details = "".join(traceback.format_exception(fault))
         head = [
             f"# relaxlang {__version__} on Python {sys.version.split()[0]}, {sys.platform}: internal error",

@@ -12,6 +12,7 @@ from typing import Any
 from relaxlang.base.diagnostics import fail
 from relaxlang.base.source import Span
 from relaxlang.base.suggest import did_you_mean
+from relaxlang.cli.listing import arity_text
 
 
 def _pass(name: str) -> dict[str, Any] | None:
@@ -57,10 +58,8 @@ def _intrinsic(name: str) -> dict[str, Any] | None:
     found = INTRINSICS.get(name.removeprefix("T."))
     if found is None:
         return None
-    arity = "any number of" if found.arity < 0 else str(found.arity)
-    doc = (
-        f"takes {arity} arguments ({found.accepts}); result: {found.result}; {'pure' if found.pure else 'has effects'}"
-    )
+    doc = f"takes {arity_text(found.arity)} ({found.accepts}); result: {found.result}"
+    doc += "" if found.pure else "; has effects"
     return {"kind": "intrinsic", "name": f"T.{found.name}", "doc": doc}
 
 

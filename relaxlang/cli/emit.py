@@ -53,6 +53,11 @@ def _library(c: Compilation) -> bytes:
         return shared_library(executable)
 
 
+def _nothing(c: Compilation) -> str:
+    _ = c.program
+    return ""
+
+
 KINDS: dict[str, Kind] = {
     "rlx": Kind(".rlx", "the module after the pipeline of -p, or as it was read", lambda c: c.rewritten.script()),
     "tir": Kind(".tir.rlx", "the module after legalisation and scheduling", lambda c: c.scheduled.script()),
@@ -63,7 +68,7 @@ KINDS: dict[str, Kind] = {
     "vm": Kind(".vm.txt", "bytecode of the Relax functions, as text", lambda c: c.executable.as_text()),
     "exe": Kind(".rlxe", "executable for `load_module` (with a path ending in .so a shared library)",
                 lambda c: c.executable.to_bytes(), True),
-    "none": Kind("", "nothing: for --print-ir-after, --timing and the like", lambda c: ""),
+    "none": Kind("", "nothing, after building all: for --print-ir-after, --timing and the like", _nothing),
 }  # fmt: skip
 
 SUFFIXES = {".rlx": "rlx", ".ll": "llvm", ".s": "asm", ".o": "obj", ".so": "exe", ".rlxe": "exe"}

@@ -50,8 +50,12 @@ def _intrinsics() -> Iterator[Row]:
     from relaxlang.ir.intrinsics import INTRINSICS
 
     for name, entry in sorted(INTRINSICS.items()):
-        arity = "any number of arguments" if entry.arity < 0 else f"{entry.arity} argument{'s' * (entry.arity != 1)}"
-        yield f"T.{name}", arity + ("" if entry.pure else ", has effects")
+        yield f"T.{name}", arity_text(entry.arity) + ("" if entry.pure else ", has effects")
+
+
+def arity_text(arity: int) -> str:
+    """How many arguments an intrinsic takes, in words."""
+    return "any number of arguments" if arity < 0 else f"{arity} argument{'s' * (arity != 1)}"
 
 
 def _emit() -> Iterator[Row]:

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from relaxlang.base.diagnostics import RelaxlangError
+from relaxlang.base.diagnostics import DiagnosticError, RelaxlangError
 from relaxlang.cli.options import CommandLine, read_command_line
 from relaxlang.cli.report import Reporter
 
@@ -48,13 +48,13 @@ def _guarded(words: Sequence[str]) -> int:
         try:
             line = read_command_line(words)
         except RelaxlangError as fault:
-            Reporter().error(fault)
+            Reporter().error(fault, in_program=False)
             return USAGE
         reporter = Reporter(line.value("--diagnostics", "human"), line.value("--color", "auto"))
         try:
             answered = _answer(line, reporter)
         except RelaxlangError as fault:
-            reporter.error(fault)
+            reporter.error(fault, in_program=False)
             return USAGE
         status = _Session(line, reporter, guard).run() if answered is None else answered
         reporter.finish()
@@ -95,6 +95,11 @@ def _answer(line: CommandLine, reporter: Reporter) -> int | None:
     return DONE
 
 
+def _is_usage(fault: RelaxlangError) -> bool:
+    """Whether an error is about the command line although it showed late, as with an output that a file cannot give."""
+    return isinstance(fault, DiagnosticError) and all(d.code.startswith("RLX70") for d in fault.diagnostics)
+
+
 class _Session:
     """The work on the files of a command line."""
 
@@ -111,7 +116,7 @@ class _Session:
         try:
             settings, outputs, request = self._read()
         except RelaxlangError as fault:
-            self.reporter.error(fault)
+            self.reporter.error(fault, in_program=False)
             return USAGE
         if self.line.has("--dump-pipeline"):
             sys.stdout.write(settings.pipeline_text() + "\n")
@@ -146,8 +151,9 @@ class _Session:
             emit(compilation, outputs)
             return DONE if request is None else self._call(compilation, request)
         except RelaxlangError as fault:
-            self.reporter.error(fault)
-            return FAULTY_PROGRAM
+            usage = _is_usage(fault)
+            self.reporter.error(fault, in_program=not usage)
+            return USAGE if usage else FAULTY_PROGRAM
 
     def _call(self, compilation: Compilation, request: Request) -> int:
         from relaxlang.cli import run
@@ -156,12 +162,12 @@ class _Session:
         try:
             call = run.prepare(compilation, request)
         except RelaxlangError as fault:
-            self.reporter.error(fault)
+            self.reporter.error(fault, in_program=False)
             return USAGE
         try:
             results = run.execute(compilation, call, request)
         except RelaxlangError as fault:
-            self.reporter.error(fault)
+            self.reporter.error(fault, in_program=False)
             return FAILED_RUN
         if len(self.line.files) > 1:
             sys.stdout.write(f"# {compilation.name}\n")
@@ -172,6 +178,6 @@ class _Session:
             try:
                 run.compare(results, request)
             except RelaxlangError as fault:
-                self.reporter.error(fault)
+                self.reporter.error(fault, in_program=False)
                 return FAILED_RUN
         return DONE

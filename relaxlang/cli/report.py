@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from relaxlang.base.colors import ColorChoice, wants_color
 from relaxlang.base.diagnostics import Diagnostic, DiagnosticError, RelaxlangError
-from relaxlang.base.render import Style, render, summary
+
+if TYPE_CHECKING:
+    from relaxlang.base.render import Style
 
 
 class Reporter:
-    """Writes diagnostics in the style that `--diagnostics` asks for. `reported` keeps them all, for the last line."""
+    """Writes diagnostics in the style that `--diagnostics` asks for; `reported` are those that the last line counts."""
 
     def __init__(self, style: str = "human", color: str = "auto") -> None:
-        self.style = cast(Style, style)
+        self.style = cast("Style", style)
         self.color = style == "human" and wants_color(sys.stderr, cast(ColorChoice, color))
         self.reported: list[Diagnostic] = []
 
@@ -27,24 +29,29 @@ class Reporter:
         """Tell the user something that is no fault."""
         self._write([Diagnostic("", message, level="note")])
 
-    def error(self, fault: RelaxlangError) -> None:
-        """Report what a `RelaxlangError` says."""
+    def error(self, fault: RelaxlangError, *, in_program: bool = True) -> None:
+        """Report what a `RelaxlangError` says; the closing line counts what is wrong in a program."""
         if isinstance(fault, DiagnosticError):
             found = list(fault.diagnostics)
             found[-1] = _with_notes(found[-1], getattr(fault, "__notes__", []))
         else:
             found = [Diagnostic("", str(fault))]
         self._write(found)
-        self.reported += found
+        if in_program:
+            self.reported += found
 
     def finish(self) -> None:
         """Write the closing line when errors were reported, for people only."""
-        if self.style == "human":
+        if self.reported and self.style == "human":
+            from relaxlang.base.render import summary
+
             last = summary([d for d in self.reported if d.code], color=self.color)
             if last:
                 self.say(last + "\n")
 
     def _write(self, found: Sequence[Diagnostic]) -> None:
+        from relaxlang.base.render import render
+
         gap = "\n\n" if self.style == "human" and found[0].level == "error" else "\n"
         self.say(render(found, style=self.style, color=self.color) + gap)
 
