@@ -112,7 +112,11 @@ class _Checker:
                 self.report("RLX0435", f"the result mentions `{var.name}`, which no parameter defines", node.span,
                             help="declare less, such as `R.Tensor(ndim=2)`")  # fmt: skip
         if inferred is not None and base_check(declared, inferred) is not BaseCheck.HOLDS:
-            self.report("RLX0220", f"the result is declared as `{declared}`, and is `{inferred}`", node.body.body.span or node.span)
+            self.report(
+                "RLX0220",
+                f"the result is declared as `{declared}`, and is `{inferred}`",
+                node.body.body.span or node.span,
+            )
         self.info(declared, scope, node.span, check_scalars=False)
 
     def _recursive(self, node: relax.Function, itself: relax.Var | None) -> bool:
@@ -152,7 +156,11 @@ class _Checker:
         outer, self.in_dataflow = self.in_dataflow, dataflow
         for binding in block.bindings:
             if isinstance(binding.var, relax.DataflowVar) and not dataflow:
-                self.report("RLX0432", f"the dataflow variable `{binding.var.name}` is bound outside a dataflow block", binding.span)
+                self.report(
+                    "RLX0432",
+                    f"the dataflow variable `{binding.var.name}` is bound outside a dataflow block",
+                    binding.span,
+                )
             self.binding(binding, scope)
         self.in_dataflow = outer
         if dataflow:
@@ -178,7 +186,9 @@ class _Checker:
         if var.struct_info is not None:
             self.info(var.struct_info, scope, var.span or binding.span)
             if inferred is not None and base_check(var.struct_info, inferred) is not BaseCheck.HOLDS:
-                self.report("RLX0220", f"`{var.name}` is declared as `{var.struct_info}`, and is `{inferred}`", binding.span)
+                self.report(
+                    "RLX0220", f"`{var.name}` is declared as `{var.struct_info}`, and is `{inferred}`", binding.span
+                )
         self.define(var, scope)
 
     def closure(self, var: relax.Var, node: relax.Function, scope: _Scope) -> None:
@@ -193,7 +203,11 @@ class _Checker:
         """A value that must stand without being computed: a variable, a constant, a tuple of such."""
         if not isinstance(node, LEAVES):
             kind = node.__class__.__name__
-            what = "an operator stands where a value is needed" if isinstance(node, relax.Op) else f"a `{kind}` must be bound to a variable first"
+            what = (
+                "an operator stands where a value is needed"
+                if isinstance(node, relax.Op)
+                else f"a `{kind}` must be bound to a variable first"
+            )
             self.report("RLX0437" if isinstance(node, relax.Op) else "RLX0434", what, node.span or span)
             return
         self.value(node, scope, span)
@@ -297,8 +311,12 @@ class _Checker:
         if info.dtype is not None and info.dtype.lanes != 1:
             self.report("RLX0443", f"the elements of a tensor are scalars, and not `{info.dtype}`", span)
         if info.shape is not None and info.dims is None:
-            if not isinstance(info.shape, relax.Var) or not isinstance(info.shape.struct_info or OBJECT, (ShapeStructInfo, type(OBJECT))):
-                self.report("RLX0444", "the shape of a tensor is a list of dimensions or a variable that holds a shape", span)
+            if not isinstance(info.shape, relax.Var) or not isinstance(
+                info.shape.struct_info or OBJECT, (ShapeStructInfo, type(OBJECT))
+            ):
+                self.report(
+                    "RLX0444", "the shape of a tensor is a list of dimensions or a variable that holds a shape", span
+                )
             elif info.shape not in scope.vars:
                 self._unseen(info.shape, span)
 
@@ -326,4 +344,3 @@ def _free(info: StructInfo) -> list[prim.Var]:
     if isinstance(info, PrimStructInfo):
         return free_vars((info.value,)) if info.value is not None else []
     return free_vars(info)
-

@@ -41,7 +41,6 @@ from relaxlang.syntax.comptime_values import (
     silent,
 )
 from relaxlang.syntax.scalars import parse_float
-from relaxlang.syntax.scalars import parse_float
 
 __all__ = [
     "BUILTINS", "MAX_SIZE", "MAX_STEPS", "METHODS", "POISON", "Builtin", "Closure", "Evaluator", "Namespace", "Scope", "Value",
@@ -71,7 +70,13 @@ class Evaluator:
     def unknown_name(self, node: tree.Name, scope: Scope) -> Any:
         """The value of a name that no scope has; elaborators may define one."""
         near = did_you_mean(node.id, scope.all_names() | set(BUILTINS)) if len(node.id) > 1 else None
-        raise error("RLX0101", f"undefined name `{node.id}`", node.span, label="not defined here", help=f"did you mean `{near}`?" if near else "")
+        raise error(
+            "RLX0101",
+            f"undefined name `{node.id}`",
+            node.span,
+            label="not defined here",
+            help=f"did you mean `{near}`?" if near else "",
+        )
 
     # --- operations ---------------------------------------------------------------------------------------------------
     def binary(self, op: str, a: Any, b: Any, span: Span | None) -> Any:
@@ -126,7 +131,12 @@ class Evaluator:
         if isinstance(value, PrimExpr):
             if isinstance(value, prim.IntImm):
                 return value.value != 0
-            raise error("RLX0121", "the condition is not known while compiling", span, help="use `T.if_then_else` or `T.Select` for a choice at run time")
+            raise error(
+                "RLX0121",
+                "the condition is not known while compiling",
+                span,
+                help="use `T.if_then_else` or `T.Select` for a choice at run time",
+            )
         if isinstance(value, Value):
             raise error("RLX0121", f"a {value.kind} is not a condition", span)
         return bool(value)
@@ -143,7 +153,9 @@ class Evaluator:
         if isinstance(value, PrimExpr) and name == "dtype":
             return value.dtype
         if isinstance(value, PrimExpr) and name == "astype":
-            return Builtin("astype", lambda ev, args, kwargs, node: prim.Cast(as_dtype(args[0], node.span), value, span=node.span))
+            return Builtin(
+                "astype", lambda ev, args, kwargs, node: prim.Cast(as_dtype(args[0], node.span), value, span=node.span)
+            )
         raise error("RLX0102", f"{describe(value)} has no attribute `{name}`", span)
 
     def item(self, value: Any, index: Any, span: Span | None) -> Any:
@@ -157,7 +169,9 @@ class Evaluator:
                 return value[index]
             at = index.value if isinstance(index, prim.IntImm) else index
             if not isinstance(at, int):
-                raise error("RLX0122", f"an index here must be an integer known while compiling, not {describe(index)}", span)
+                raise error(
+                    "RLX0122", f"an index here must be an integer known while compiling, not {describe(index)}", span
+                )
             if not -len(value) <= at < len(value):
                 raise error("RLX0123", f"index {at} is out of range for length {len(value)}", span)
             return value[at]
@@ -170,7 +184,9 @@ class Evaluator:
     def buffer_item(self, buffer: tir.Buffer, index: tuple[Any, ...], span: Span | None) -> Any:
         """A load of one element (or vector); elaborators add slices."""
         if len(index) != buffer.ndim:
-            raise error("RLX0301", f"`{buffer.name}` has {buffer.ndim} dimensions, {len(index)} indices were given", span)
+            raise error(
+                "RLX0301", f"`{buffer.name}` has {buffer.ndim} dimensions, {len(index)} indices were given", span
+            )
         return prim.BufferLoad(buffer, tuple(prim.as_prim(i) for i in index), span=span)
 
     def call(self, function: Any, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> Any:
@@ -234,16 +250,24 @@ _PRIM_OPS: dict[str, Any] = {
     "+": prim.Add, "-": prim.Sub, "*": prim.Mul, "/": prim.Div, "//": prim.FloorDiv, "%": prim.FloorMod,
     "==": prim.EQ, "!=": prim.NE, "<": prim.LT, "<=": prim.LE, ">": prim.GT, ">=": prim.GE, "and": prim.And, "or": prim.Or,
 }  # fmt: skip
-_INTRINSIC_OPS = {"&": "bitwise_and", "|": "bitwise_or", "^": "bitwise_xor", "<<": "shift_left", ">>": "shift_right", "**": "pow"}
+_INTRINSIC_OPS = {
+    "&": "bitwise_and",
+    "|": "bitwise_or",
+    "^": "bitwise_xor",
+    "<<": "shift_left",
+    ">>": "shift_right",
+    "**": "pow",
+}
 _BUFFER_FIELDS: dict[str, Callable[[tir.Buffer], Any]] = {
     "shape": lambda b: b.shape, "dtype": lambda b: b.dtype, "data": lambda b: b.data, "strides": lambda b: b.strides,
     "elem_offset": lambda b: prim.const(0, "int32") if b.elem_offset is None else b.elem_offset, "name": lambda b: b.name,
     "ndim": lambda b: b.ndim,
 }  # fmt: skip
 METHODS: dict[tuple[type, str], Callable[[Any], Any]] = {
-    (str, "join"): lambda s: Builtin("join", lambda ev, args, kwargs, node: join_text(s, ev.iterate(args[0], node.span), node.span)),
+    (str, "join"): lambda s: Builtin(
+        "join", lambda ev, args, kwargs, node: join_text(s, ev.iterate(args[0], node.span), node.span)
+    ),
     (str, "format"): lambda s: Builtin("format", lambda ev, args, kwargs, node: format_text(s, args, node.span)),
-    (str, "join"): lambda s: Builtin("join", lambda ev, args, kwargs, node: s.join(str(v) for v in ev.iterate(args[0], node.span))),
     (dict, "items"): lambda d: Builtin("items", lambda ev, args, kwargs, node: list(d.items())),
     (dict, "keys"): lambda d: Builtin("keys", lambda ev, args, kwargs, node: list(d)),
     (dict, "values"): lambda d: Builtin("values", lambda ev, args, kwargs, node: list(d.values())),
@@ -422,7 +446,9 @@ _EVALUATE: dict[type, Callable[[Evaluator, Any, Scope], Any]] = {
     tree.Constant: lambda ev, node, scope: node.value,
     tree.Attribute: lambda ev, node, scope: ev.attribute(ev.expr(node.value, scope), node.attr, node.span),
     tree.Call: _call,
-    tree.Subscript: lambda ev, node, scope: ev.item(ev.expr(node.value, scope), _index(ev, node.index, scope), node.span),
+    tree.Subscript: lambda ev, node, scope: ev.item(
+        ev.expr(node.value, scope), _index(ev, node.index, scope), node.span
+    ),
     tree.Slice: _slice,
     tree.TupleExpr: lambda ev, node, scope: tuple(_elements(ev, node.elements, scope)),
     tree.ListExpr: lambda ev, node, scope: _elements(ev, node.elements, scope),

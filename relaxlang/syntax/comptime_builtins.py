@@ -58,7 +58,9 @@ def _sum(ev: Evaluator, args: list[Any], kwargs: dict[str, Any], node: tree.Call
 
 
 def _map_over(name: str, test: Callable[[Iterable[Any]], bool]) -> Builtin:
-    return Builtin(name, lambda ev, args, kwargs, node: test(ev.truth(v, node.span) for v in ev.iterate(args[0], node.span)))
+    return Builtin(
+        name, lambda ev, args, kwargs, node: test(ev.truth(v, node.span) for v in ev.iterate(args[0], node.span))
+    )
 
 
 BUILTINS: dict[str, Builtin] = {

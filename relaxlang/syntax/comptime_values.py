@@ -21,7 +21,9 @@ MAX_SIZE = 1_000_000
 MAX_BITS = 100_000
 
 
-def error(code: str, message: str, span: Span | None, *, label: str = "", notes: Iterable[str] = (), help: str = "") -> DiagnosticError:
+def error(
+    code: str, message: str, span: Span | None, *, label: str = "", notes: Iterable[str] = (), help: str = ""
+) -> DiagnosticError:
     """One diagnostic as an exception, to be raised."""
     return DiagnosticError([Diagnostic(code, message, span, label=label, notes=notes, help=help)])
 
@@ -106,7 +108,12 @@ class Namespace(Value):
         found = self.lookup(name)
         if found is None:
             near = did_you_mean(name, self.names())
-            raise error("RLX0102", f"`{self.path}` has no `{name}`", span, help=f"did you mean `{self.path}.{near}`?" if near else "")
+            raise error(
+                "RLX0102",
+                f"`{self.path}` has no `{name}`",
+                span,
+                help=f"did you mean `{self.path}.{near}`?" if near else "",
+            )
         return found
 
 
@@ -132,12 +139,20 @@ class Closure(Value):
         self.scope = scope
 
     def call(self, ev: Evaluator, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> Any:
-        scope = Scope(bind_parameters(ev, self.node.params, args, kwargs, node.span, "the lambda", self.scope), self.scope)
+        scope = Scope(
+            bind_parameters(ev, self.node.params, args, kwargs, node.span, "the lambda", self.scope), self.scope
+        )
         return ev.expr(self.node.body, scope)
 
 
 def bind_parameters(
-    ev: Evaluator, params: tuple[tree.Parameter, ...], args: list[Any], kwargs: dict[str, Any], span: Span | None, what: str, scope: Scope
+    ev: Evaluator,
+    params: tuple[tree.Parameter, ...],
+    args: list[Any],
+    kwargs: dict[str, Any],
+    span: Span | None,
+    what: str,
+    scope: Scope,
 ) -> dict[str, Any]:
     """Parameter names to values, as Python binds them: `*rest` may stand before further names (`lambda *b, i, j:`, where
     the last two arguments are `i` and `j`)."""
@@ -155,11 +170,15 @@ def bind_parameters(
             raise error("RLX0113", f"{what} takes at least {star + after} arguments, {len(args)} were given", span)
         bound.update(zip((p.name for p in params[:star]), args[:star]))
         bound[params[star].name] = tuple(args[star : star + middle])
-        bound.update(zip((p.name for p in params[star + 1 :] if p.kind == "" and p.name not in kwargs), args[star + middle :]))
+        bound.update(
+            zip((p.name for p in params[star + 1 :] if p.kind == "" and p.name not in kwargs), args[star + middle :])
+        )
     for name, value in kwargs.items():
         if name not in names:
             near = did_you_mean(name, names)
-            raise error("RLX0114", f"{what} has no parameter `{name}`", span, help=f"did you mean `{near}`?" if near else "")
+            raise error(
+                "RLX0114", f"{what} has no parameter `{name}`", span, help=f"did you mean `{near}`?" if near else ""
+            )
         if name in bound:
             raise error("RLX0113", f"{what} got `{name}` twice", span)
         bound[name] = value
@@ -193,11 +212,15 @@ def as_dtype(value: Any, span: Span | None) -> DType:
             return dtype(value)
         except ValueError:
             near = did_you_mean(value, _DTYPE_NAMES)
-            raise error("RLX0205", f"`{value}` is not a dtype", span, help=f"did you mean `{near}`?" if near else "") from None
+            raise error(
+                "RLX0205", f"`{value}` is not a dtype", span, help=f"did you mean `{near}`?" if near else ""
+            ) from None
     raise error("RLX0205", f"a dtype is expected, not {describe(value)}", span)
 
 
-_DTYPE_NAMES = ("float16 float32 float64 bfloat16 int8 int16 int32 int64 uint8 uint16 uint32 uint64 bool handle").split()
+_DTYPE_NAMES = (
+    "float16 float32 float64 bfloat16 int8 int16 int32 int64 uint8 uint16 uint32 uint64 bool handle"
+).split()
 
 
 def describe(value: Any) -> str:
@@ -219,10 +242,11 @@ def describe(value: Any) -> str:
 
 # --- operations on plain values ---------------------------------------------------------------------------------------
 def join_text(separator: str, parts: list[Any], span: Span | None) -> str:
-    """`separator.join(parts)`."""
-    if not all(isinstance(p, str) for p in parts) or sum(len(p) + len(separator) for p in parts) > MAX_SIZE:
-        raise error("RLX0116", "`join` takes strings, of moderate length", span)
-    return separator.join(parts)
+    """The texts of the parts, with `separator` between them."""
+    made = separator.join(str(p) for p in parts)
+    if len(made) > MAX_SIZE:
+        raise error("RLX0120", f"a text of more than {MAX_SIZE:,} characters", span)
+    return made
 
 
 def format_text(template: str, values: list[Any], span: Span | None) -> str:
@@ -268,5 +292,10 @@ def _check_growth(op: str, a: Any, b: Any, span: Span | None) -> None:
     for seq, times in ((a, b), (b, a)):
         if op == "*" and isinstance(seq, (str, tuple, list)) and isinstance(times, int) and len(seq) * times > MAX_SIZE:
             raise error("RLX0120", f"a sequence of more than {MAX_SIZE:,} elements", span)
-    if op == "+" and isinstance(a, (str, tuple, list)) and isinstance(b, (str, tuple, list)) and len(a) + len(b) > MAX_SIZE:
+    if (
+        op == "+"
+        and isinstance(a, (str, tuple, list))
+        and isinstance(b, (str, tuple, list))
+        and len(a) + len(b) > MAX_SIZE
+    ):
         raise error("RLX0120", f"a sequence of more than {MAX_SIZE:,} elements", span)

@@ -232,7 +232,10 @@ def erase(info: StructInfo, keep: Collection[prim.Var], keep_vars: Collection[re
     if isinstance(info, FuncStructInfo) and info.params is not None:
         own = {*keep, *bound_vars(info.params)}
         return FuncStructInfo(
-            tuple(erase(p, own, keep_vars) for p in info.params), erase(info.ret, own, keep_vars), info.purity, info.derive_func
+            tuple(erase(p, own, keep_vars) for p in info.params),
+            erase(info.ret, own, keep_vars),
+            info.purity,
+            info.derive_func,
         )
     return info
 

@@ -3,8 +3,8 @@ TensorIR, 04 Relax functions and well-formedness. An example in `wrong` is a who
 
 from relaxlang.base.codes.info import CodeInfo
 
-_HEAD = "@T.prim_func\ndef f(A: T.Buffer((16,), \"float32\")):\n"
-_RELAX = "@R.function\ndef f(x: R.Tensor((4,), \"float32\")):\n"
+_HEAD = '@T.prim_func\ndef f(A: T.Buffer((16,), "float32")):\n'
+_RELAX = '@R.function\ndef f(x: R.Tensor((4,), "float32")):\n'
 
 
 def _tir(line: str) -> str:
@@ -31,7 +31,9 @@ ELABORATION: dict[str, CodeInfo] = {
         "An intrinsic that relaxlang does not know is carried as it is written, which it can only do with plain "
         "arguments and `dtype=`.",
     ),
-    "RLX0105": CodeInfo("operator outside a Relax function", "Operators of Relax are called in the body of an `@R.function`."),
+    "RLX0105": CodeInfo(
+        "operator outside a Relax function", "Operators of Relax are called in the body of an `@R.function`."
+    ),
     "RLX0128": CodeInfo(
         "malformed constant",
         "A constant is made of numbers of one kind; the rows of an array have equal lengths; floats that no literal can "
@@ -90,15 +92,15 @@ ELABORATION: dict[str, CodeInfo] = {
         "module parameter",
         "`N = I.param(int)` declares a value that whoever compiles the module gives: `relaxc -D N=128`, or "
         '`parse(text, values={"N": 128})`. A second argument is the default.',
-        "N = I.param(int)\n\n@R.function\ndef f(x: R.Tensor((N,), \"float32\")):\n    return x\n",
-        "N = I.param(int, 8)\n\n@R.function\ndef f(x: R.Tensor((N,), \"float32\")):\n    return x\n",
+        'N = I.param(int)\n\n@R.function\ndef f(x: R.Tensor((N,), "float32")):\n    return x\n',
+        'N = I.param(int, 8)\n\n@R.function\ndef f(x: R.Tensor((N,), "float32")):\n    return x\n',
     ),
     "RLX0148": CodeInfo(
         "macro without a result",
         "A macro of Relax ends with `return`; what follows it is the value of the call.",
-        "@R.macro\ndef twice(x):\n    y = R.add(x, x)\n\n@R.function\ndef f(x: R.Tensor((4,), \"float32\")):\n    y = twice(x)\n"
+        '@R.macro\ndef twice(x):\n    y = R.add(x, x)\n\n@R.function\ndef f(x: R.Tensor((4,), "float32")):\n    y = twice(x)\n'
         "    return y\n",
-        "@R.macro\ndef twice(x):\n    y = R.add(x, x)\n    return y\n\n@R.function\ndef f(x: R.Tensor((4,), \"float32\")):\n"
+        '@R.macro\ndef twice(x):\n    y = R.add(x, x)\n    return y\n\n@R.function\ndef f(x: R.Tensor((4,), "float32")):\n'
         "    y = twice(x)\n    return y\n",
     ),
     # 02: struct info
@@ -124,12 +126,12 @@ ELABORATION: dict[str, CodeInfo] = {
     "RLX0209": CodeInfo(
         "kernel is given another kind of tensor",
         "`R.call_tir` must pass tensors of the element type, rank and constant dimensions of the kernel's buffers.",
-        "@I.ir_module\nclass M:\n    @T.prim_func\n    def k(A: T.Buffer((4,), \"int32\"), B: T.Buffer((4,), \"int32\")):\n"
-        "        for i in range(4):\n            B[i] = A[i]\n\n    @R.function\n    def f(x: R.Tensor((4,), \"float32\")):\n"
-        "        y = R.call_tir(M.k, (x,), out_sinfo=R.Tensor((4,), \"int32\"))\n        return y\n",
-        "@I.ir_module\nclass M:\n    @T.prim_func\n    def k(A: T.Buffer((4,), \"int32\"), B: T.Buffer((4,), \"int32\")):\n"
-        "        for i in range(4):\n            B[i] = A[i]\n\n    @R.function\n    def f(x: R.Tensor((4,), \"int32\")):\n"
-        "        y = R.call_tir(M.k, (x,), out_sinfo=R.Tensor((4,), \"int32\"))\n        return y\n",
+        '@I.ir_module\nclass M:\n    @T.prim_func\n    def k(A: T.Buffer((4,), "int32"), B: T.Buffer((4,), "int32")):\n'
+        '        for i in range(4):\n            B[i] = A[i]\n\n    @R.function\n    def f(x: R.Tensor((4,), "float32")):\n'
+        '        y = R.call_tir(M.k, (x,), out_sinfo=R.Tensor((4,), "int32"))\n        return y\n',
+        '@I.ir_module\nclass M:\n    @T.prim_func\n    def k(A: T.Buffer((4,), "int32"), B: T.Buffer((4,), "int32")):\n'
+        '        for i in range(4):\n            B[i] = A[i]\n\n    @R.function\n    def f(x: R.Tensor((4,), "int32")):\n'
+        '        y = R.call_tir(M.k, (x,), out_sinfo=R.Tensor((4,), "int32"))\n        return y\n',
     ),
     "RLX0220": CodeInfo(
         "annotation says more than is known",
@@ -154,7 +156,7 @@ ELABORATION: dict[str, CodeInfo] = {
     ),
     "RLX0223": CodeInfo(
         "no such virtual device",
-        "`vdevice=\"llvm:0\"` is the first device of that kind in the module's list.",
+        '`vdevice="llvm:0"` is the first device of that kind in the module\'s list.',
         '@R.function\ndef f(x: R.Tensor((4,), "float32", vdevice="llvm:0")):\n    return x\n',
         '@I.ir_module\nclass M:\n    I.module_global_infos({"vdevice": [I.vdevice("llvm")]})\n\n    @R.function\n'
         '    def f(x: R.Tensor((4,), "float32", vdevice="llvm:0")):\n        return x\n',
@@ -206,8 +208,12 @@ ELABORATION: dict[str, CodeInfo] = {
     "RLX0310": CodeInfo(
         "malformed block axis",
         "An axis has a domain and a value; `T.axis.remap` takes one letter, S or R, for each loop variable.",
-        _tir('for i in range(16):\n    with T.block("b"):\n        vi = T.axis.spatial(16)\n        A[vi] = T.float32(0)'),
-        _tir('for i in range(16):\n    with T.block("b"):\n        vi = T.axis.spatial(16, i)\n        A[vi] = T.float32(0)'),
+        _tir(
+            'for i in range(16):\n    with T.block("b"):\n        vi = T.axis.spatial(16)\n        A[vi] = T.float32(0)'
+        ),
+        _tir(
+            'for i in range(16):\n    with T.block("b"):\n        vi = T.axis.spatial(16, i)\n        A[vi] = T.float32(0)'
+        ),
     ),
     "RLX0311": CodeInfo(
         "outside of a block",
@@ -313,7 +319,7 @@ ELABORATION: dict[str, CodeInfo] = {
     "RLX0410": CodeInfo(
         "function returns nothing",
         "A Relax function ends with `return value`, unless it is declared as `-> None`.",
-        '@R.function\ndef f(x: R.Object) -> R.Object:\n    y = x\n',
+        "@R.function\ndef f(x: R.Object) -> R.Object:\n    y = x\n",
         "@R.function\ndef f(x: R.Object) -> R.Object:\n    y = x\n    return y\n",
     ),
     "RLX0411": CodeInfo(
@@ -373,7 +379,9 @@ ELABORATION: dict[str, CodeInfo] = {
         '@R.function\ndef f(x: R.Object) -> R.Tensor(ndim=1, dtype="float32"):\n    k = T.int64()\n'
         '    y = R.match_cast(x, R.Tensor((k,), "float32"))\n    return y\n',
     ),
-    "RLX0436": CodeInfo("bound twice", "A variable is bound once. In text a second binding of a name makes a new variable."),
+    "RLX0436": CodeInfo(
+        "bound twice", "A variable is bound once. In text a second binding of a name makes a new variable."
+    ),
     "RLX0437": CodeInfo("operator as a value", "An operator is called; it is no value."),
     "RLX0438": CodeInfo("used before it is bound", "A variable is bound before it is used."),
     "RLX0439": CodeInfo(
@@ -403,7 +411,9 @@ ELABORATION: dict[str, CodeInfo] = {
         '@R.function\ndef f(x: R.Tensor((4,), "float32x4")):\n    return x\n',
         '@R.function\ndef f(x: R.Tensor((4, 4), "float32")):\n    return x\n',
     ),
-    "RLX0444": CodeInfo("shape of another kind", "The shape of a tensor is a list of dimensions or a variable that holds a shape."),
+    "RLX0444": CodeInfo(
+        "shape of another kind", "The shape of a tensor is a list of dimensions or a variable that holds a shape."
+    ),
     "RLX0445": CodeInfo(
         "two rules for a function's result",
         "Struct info of a function has parameters, or a packed function that derives the result; not both.",

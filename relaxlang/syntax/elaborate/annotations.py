@@ -74,7 +74,9 @@ def struct_info(value: Any, span: Span | None) -> StructInfo:
         return TupleStructInfo(tuple(struct_info(v, span) for v in value))
     if isinstance(value, DType):
         return PrimStructInfo(value)
-    raise error("RLX0222", f"{describe(value)} is no annotation", span, help='write one such as `R.Tensor((n, 4), "float32")`')
+    raise error(
+        "RLX0222", f"{describe(value)} is no annotation", span, help='write one such as `R.Tensor((n, 4), "float32")`'
+    )
 
 
 def dimension(ev: Evaluator, value: Any, span: Span | None) -> PrimExpr:
@@ -97,7 +99,13 @@ def dimension(ev: Evaluator, value: Any, span: Span | None) -> PrimExpr:
 
 
 def _said(value: Any) -> str:
-    return f"the value `{value.name}`" if isinstance(value, relax.Var) else "a value of Relax" if isinstance(value, relax.Expr) else describe(value)
+    return (
+        f"the value `{value.name}`"
+        if isinstance(value, relax.Var)
+        else "a value of Relax"
+        if isinstance(value, relax.Expr)
+        else describe(value)
+    )
 
 
 def shape_values(ev: Evaluator, values: Any, node: tree.Call, *, size: bool = True) -> tuple[PrimExpr, ...]:
@@ -150,7 +158,12 @@ def _tensor(
             raise error("RLX0221", f"the shape must be a shape value, not {_said(shape)}", node.span)
         return tensor_info(shape, of, known.ndim if isinstance(known, ShapeStructInfo) else rank, device)
     if not isinstance(shape, (tuple, list)):
-        raise error("RLX0221", f"a shape is a tuple of dimensions, not {describe(shape)}", node.span, help="write `(n,)` for one dimension")
+        raise error(
+            "RLX0221",
+            f"a shape is a tuple of dimensions, not {describe(shape)}",
+            node.span,
+            help="write `(n,)` for one dimension",
+        )
     dims = shape_values(ev, shape, node)
     if rank not in (-1, len(dims)):
         raise error("RLX0221", f"`ndim={rank}` contradicts the {len(dims)} dimensions of the shape", node.span)
@@ -158,7 +171,14 @@ def _tensor(
 
 
 def _dtensor(
-    ev: RelaxElaborator, node: tree.Call, shape: Any = None, dtype: Any = None, device_mesh: Any = "", placement: Any = "", *, ndim: Any = -1
+    ev: RelaxElaborator,
+    node: tree.Call,
+    shape: Any = None,
+    dtype: Any = None,
+    device_mesh: Any = "",
+    placement: Any = "",
+    *,
+    ndim: Any = -1,
 ) -> DTensorStructInfo:
     return DTensorStructInfo(_tensor(ev, node, shape, dtype, None, ndim), str(device_mesh), str(placement))
 
@@ -171,7 +191,9 @@ def device_of(ev: RelaxElaborator, value: Any, span: Span | None) -> VDevice:
         raise error("RLX0223", f"{describe(value)} is no virtual device", span)
     kind, _, rest = value.partition(":")
     at = rest.split(":")[0] or "0"
-    known = [d for d in ev.unit.global_infos.get("vdevice", ()) if isinstance(d, VDevice) and target_kind(d.target) == kind]
+    known = [
+        d for d in ev.unit.global_infos.get("vdevice", ()) if isinstance(d, VDevice) and target_kind(d.target) == kind
+    ]
     if not at.isdigit() or int(at) >= len(known):
         raise error("RLX0223", f"the module has no virtual device `{value}`", span,
                     help='declare it: `I.module_global_infos({"vdevice": [I.vdevice("llvm")]})`')  # fmt: skip

@@ -50,7 +50,16 @@ class BufferSpec:
         scope = data.pointer.scope if data.pointer is not None and self.data is not None else self.scope
         strides = tuple(body.stride(s, self.span) for s in self.strides)
         return tir.Buffer(
-            name, self.shape, self.dtype, data, strides, self.elem_offset, scope, self.align, self.offset_factor, span=span
+            name,
+            self.shape,
+            self.dtype,
+            data,
+            strides,
+            self.elem_offset,
+            scope,
+            self.align,
+            self.offset_factor,
+            span=span,
         )
 
 
@@ -67,12 +76,16 @@ _FIELDS = ("data", "strides", "elem_offset", "scope", "align", "offset_factor", 
 _IGNORED = frozenset({"layout", "allocated_addr", "logical_scope"})
 
 
-def spec(node: tree.Call | tree.Subscript, shape: Any, dtype: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> BufferSpec:
+def spec(
+    node: tree.Call | tree.Subscript, shape: Any, dtype: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> BufferSpec:
     """The fields from arguments in TVM's order: data, strides, elem_offset, scope, align, offset_factor."""
     fields = dict(zip(_FIELDS, args))
     for name, value in kwargs.items():
         if name not in _FIELDS and name not in _IGNORED:
-            raise error("RLX0114", f"a buffer has no field `{name}`", node.span, help="fields are " + ", ".join(_FIELDS[:6]))
+            raise error(
+                "RLX0114", f"a buffer has no field `{name}`", node.span, help="fields are " + ", ".join(_FIELDS[:6])
+            )
         fields[name] = value
     return BufferSpec(node, shape, dtype, fields)
 
@@ -92,7 +105,9 @@ class BufferMaker(Value):
     def item(self, ev: Evaluator, index: Any, span: Span | None) -> Any:
         parts = index if isinstance(index, tuple) else (index,)
         if len(parts) != 2 or not isinstance(parts[1], (str, DType)):
-            raise error("RLX0113", "`T.Buffer[…]` takes a shape and a dtype", span, help='write `T.Buffer((16, 16), "float32")`')
+            raise error(
+                "RLX0113", "`T.Buffer[…]` takes a shape and a dtype", span, help='write `T.Buffer((16, 16), "float32")`'
+            )
         shape, dtype = parts
         where = tree.Subscript(tree.Name("T", span=span), tree.TupleExpr((), span=span), span=span)
         return _undeclared(spec(where, shape, dtype, (), {}))
@@ -108,11 +123,21 @@ names.table["Buffer"] = BufferMaker()
 
 
 @names("match_buffer")
-def _match_buffer(ev: BodyElaborator, node: tree.Call, param: Any, shape: Any = None, dtype: Any = "float32", *args: Any, **fields: Any) -> Pending:
+def _match_buffer(
+    ev: BodyElaborator,
+    node: tree.Call,
+    param: Any,
+    shape: Any = None,
+    dtype: Any = "float32",
+    *args: Any,
+    **fields: Any,
+) -> Pending:
     if isinstance(param, (tir.BufferRegion, prim.BufferLoad, tir.Buffer)):
         return _match_region(ev, node, param, shape, dtype, args, fields)
     if not isinstance(param, prim.Var):
-        raise error("RLX0305", f"`T.match_buffer` needs a handle parameter or a region, not {describe(param)}", node.span)
+        raise error(
+            "RLX0305", f"`T.match_buffer` needs a handle parameter or a region, not {describe(param)}", node.span
+        )
     of = spec(node, shape, dtype, args, fields)
 
     def declare(body: BodyElaborator, name: str, span: Span | None) -> tir.Buffer:
@@ -121,7 +146,15 @@ def _match_buffer(ev: BodyElaborator, node: tree.Call, param: Any, shape: Any = 
     return Pending("buffer", declare)
 
 
-def _match_region(ev: BodyElaborator, node: tree.Call, source: Any, shape: Any, dtype: Any, args: tuple[Any, ...], fields: dict[str, Any]) -> Pending:
+def _match_region(
+    ev: BodyElaborator,
+    node: tree.Call,
+    source: Any,
+    shape: Any,
+    dtype: Any,
+    args: tuple[Any, ...],
+    fields: dict[str, Any],
+) -> Pending:
     region = as_region(source, node.span)
     if shape is None:
         shape = tuple(r.extent for r in region.region)
@@ -157,7 +190,9 @@ def as_region(value: Any, span: Span | None) -> tir.BufferRegion:
 
 
 @names("alloc_buffer", "sblock_alloc_buffer")
-def _alloc_buffer(ev: BodyElaborator, node: tree.Call, shape: Any, dtype: Any = "float32", *args: Any, **fields: Any) -> Pending:
+def _alloc_buffer(
+    ev: BodyElaborator, node: tree.Call, shape: Any, dtype: Any = "float32", *args: Any, **fields: Any
+) -> Pending:
     of = spec(node, shape, dtype, args, fields)
 
     def declare(body: BodyElaborator, name: str, span: Span | None) -> tir.Buffer:
@@ -169,7 +204,9 @@ def _alloc_buffer(ev: BodyElaborator, node: tree.Call, shape: Any, dtype: Any = 
 
 
 @names("decl_buffer")
-def _decl_buffer(ev: BodyElaborator, node: tree.Call, shape: Any, dtype: Any = "float32", *args: Any, **fields: Any) -> Pending:
+def _decl_buffer(
+    ev: BodyElaborator, node: tree.Call, shape: Any, dtype: Any = "float32", *args: Any, **fields: Any
+) -> Pending:
     of = spec(node, shape, dtype, args, fields)
 
     def declare(body: BodyElaborator, name: str, span: Span | None) -> tir.Buffer:
@@ -182,7 +219,9 @@ def _decl_buffer(ev: BodyElaborator, node: tree.Call, shape: Any, dtype: Any = "
     return Pending("buffer", declare)
 
 
-def _undeclared_buffer(ev: BodyElaborator, node: tree.Call, shape: Any, dtype: Any = "float32", *args: Any, **fields: Any) -> Pending:
+def _undeclared_buffer(
+    ev: BodyElaborator, node: tree.Call, shape: Any, dtype: Any = "float32", *args: Any, **fields: Any
+) -> Pending:
     return _undeclared(spec(node, shape, dtype, args, fields))
 
 
@@ -192,7 +231,13 @@ names.table["buffer_decl"] = Native("T.buffer_decl", _undeclared_buffer)
 
 @names("allocate")
 def _allocate(
-    ev: BodyElaborator, node: tree.Call, extents: Any, dtype: Any, scope: Any = "global", condition: Any = None, annotations: Any = None
+    ev: BodyElaborator,
+    node: tree.Call,
+    extents: Any,
+    dtype: Any,
+    scope: Any = "global",
+    condition: Any = None,
+    annotations: Any = None,
 ) -> Pending:
     shape = tuple(_dimension(d, node.span) for d in ev.iterate(extents, node.span))
     of, attrs = as_dtype(dtype, node.span), Attrs(annotations) if annotations else EMPTY
@@ -208,7 +253,9 @@ def _allocate(
 
 
 @names("allocate_const", "alloc_const")
-def _allocate_const(ev: BodyElaborator, node: tree.Call, data: Any, dtype: Any, extents: Any, annotations: Any = None) -> Pending:
+def _allocate_const(
+    ev: BodyElaborator, node: tree.Call, data: Any, dtype: Any, extents: Any, annotations: Any = None
+) -> Pending:
     import numpy as np
 
     shape = tuple(_dimension(d, node.span) for d in ev.iterate(extents, node.span))
@@ -254,7 +301,9 @@ def _realize(ev: BodyElaborator, node: tree.Call, region: Any, scope: Any = "glo
 
 
 @names("buffer_store", "BufferStore")
-def _buffer_store(ev: BodyElaborator, node: tree.Call, buffer: Any, value: Any, indices: Any, predicate: Any = None) -> tir.Stmt:
+def _buffer_store(
+    ev: BodyElaborator, node: tree.Call, buffer: Any, value: Any, indices: Any, predicate: Any = None
+) -> tir.Stmt:
     if not isinstance(buffer, tir.Buffer):
         raise error("RLX0305", f"a buffer is expected, not {describe(buffer)}", node.span)
     at = tuple(scalar(i, node.span) for i in ev.iterate(indices, node.span))

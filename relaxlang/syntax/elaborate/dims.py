@@ -42,7 +42,11 @@ def lone_names(annotations: Iterable[tree.Expr | None]) -> Iterator[tuple[str, S
             continue
         for part in parts if shaped else ():
             yield from _dimensions(part)
-        if isinstance(node, tree.Subscript) and shaped and not any(isinstance(p, (tree.TupleExpr, tree.ListExpr)) for p in parts):
+        if (
+            isinstance(node, tree.Subscript)
+            and shaped
+            and not any(isinstance(p, (tree.TupleExpr, tree.ListExpr)) for p in parts)
+        ):
             for part in parts:  # R.Tensor[n, "float32"] does not occur, R.Shape[n, m] does
                 if isinstance(part, tree.Name) and part.id != "_":
                     yield part.id, part.span
@@ -96,7 +100,10 @@ def _declared_type(node: tree.Expr) -> tuple[DType, bool] | None:
     elif node.args:
         return None
     else:
-        size = any(k.name == "is_size_var" and isinstance(k.value, tree.Constant) and k.value.value is True for k in node.keywords)
+        size = any(
+            k.name == "is_size_var" and isinstance(k.value, tree.Constant) and k.value.value is True
+            for k in node.keywords
+        )
     try:
         of = dtype(name)
     except ValueError:
@@ -122,7 +129,9 @@ def define_dimensions(
     return made
 
 
-def _mentioned(annotations: list[tree.Expr], declared: dict[str, tuple[DType, bool]]) -> Iterator[tuple[str, Span | None]]:
+def _mentioned(
+    annotations: list[tree.Expr], declared: dict[str, tuple[DType, bool]]
+) -> Iterator[tuple[str, Span | None]]:
     """Names that the body declares and the annotations use, strings included, where they do not stand alone."""
     if not declared:
         return

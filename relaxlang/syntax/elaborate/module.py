@@ -12,7 +12,7 @@ from relaxlang.ir.attrs import Attrs
 from relaxlang.ir.module import AnyFunc, IRModule
 from relaxlang.ir.relax import ExternFunc, GlobalVar
 from relaxlang.syntax import tree
-from relaxlang.syntax.comptime import POISON, Evaluator, Scope, Value, error
+from relaxlang.syntax.comptime import POISON, Evaluator, Scope, error
 from relaxlang.syntax.elaborate.decorators import decorator_name, dotted
 from relaxlang.syntax.elaborate.dims import TypeVariable
 from relaxlang.syntax.elaborate.macros import define_macro, is_macro
@@ -62,7 +62,11 @@ class ModuleElaborator:
         """The module of a file. Faults go to the diagnostics; what they spoil is left out."""
         classes = [s for s in module.body if isinstance(s, tree.ClassDef)]
         for extra in classes[1:]:
-            self.unit.report(error("RLX0143", "a file holds one module", extra.span, help="put the second class in a file of its own"))
+            self.unit.report(
+                error(
+                    "RLX0143", "a file holds one module", extra.span, help="put the second class in a file of its own"
+                )
+            )
         if classes:
             self.unit.name = classes[0].name
         self._own_operators([*module.body, *(classes[0].body if classes else ())])
@@ -85,7 +89,9 @@ class ModuleElaborator:
 
     def _own_operators(self, body: list[tree.Stmt]) -> None:
         """Operators that the file itself defines with `@R.op`."""
-        if any(isinstance(s, tree.FunctionDef) and any(decorator_name(d) in _OPERATOR for d in s.decorators) for s in body):
+        if any(
+            isinstance(s, tree.FunctionDef) and any(decorator_name(d) in _OPERATOR for d in s.decorators) for s in body
+        ):
             try:
                 self.unit.operators = self.unit.operators.extended(body)
                 self.defines_operators = True
@@ -150,13 +156,20 @@ class ModuleElaborator:
         """`N = I.param(int)`: the value that was given for `N`, converted to its kind, or the default."""
         kind = node.args[0].id if node.args and isinstance(node.args[0], tree.Name) else "int"
         if kind not in _PARAM_KINDS:
-            raise error("RLX0147", f"`{kind}` is no kind of a module parameter", node.span, help=f"kinds are {', '.join(_PARAM_KINDS)}")
+            raise error(
+                "RLX0147",
+                f"`{kind}` is no kind of a module parameter",
+                node.span,
+                help=f"kinds are {', '.join(_PARAM_KINDS)}",
+            )
         if name in self.unit.values:
             given = self.unit.values[name]
             try:
                 return _PARAM_KINDS[kind](given)
             except (ValueError, TypeError):
-                raise error("RLX0147", f"the parameter `{name}` is of kind `{kind}`, and was given {given!r}", node.span) from None
+                raise error(
+                    "RLX0147", f"the parameter `{name}` is of kind `{kind}`, and was given {given!r}", node.span
+                ) from None
         if len(node.args) > 1:
             return self.ev.expr(node.args[1], scope)
         raise error("RLX0147", f"the module parameter `{name}` was given no value", node.span,

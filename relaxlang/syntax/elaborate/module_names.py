@@ -28,7 +28,9 @@ def _module_attrs(ev: ModuleEvaluator, node: tree.Call, attrs: Any) -> None:
 @names("module_set_attr")
 def _module_set_attr(ev: ModuleEvaluator, node: tree.Call, key: Any, value: Any, allow_overwrite: Any = False) -> None:
     if key in ev.unit.attrs and not allow_overwrite:
-        raise error("RLX0145", f"the module has an attribute `{key}` already", node.span, help="pass `allow_overwrite=True`")
+        raise error(
+            "RLX0145", f"the module has an attribute `{key}` already", node.span, help="pass `allow_overwrite=True`"
+        )
     ev.unit.attrs[str(key)] = value
 
 
@@ -46,7 +48,9 @@ def _module_global_infos(ev: ModuleEvaluator, node: tree.Call, infos: Any) -> No
 
 
 @names("vdevice")
-def _vdevice(ev: ModuleEvaluator, node: tree.Call, target: Any = None, vdevice_id: Any = 0, memory_scope: Any = "global") -> VDevice:
+def _vdevice(
+    ev: ModuleEvaluator, node: tree.Call, target: Any = None, vdevice_id: Any = 0, memory_scope: Any = "global"
+) -> VDevice:
     from relaxlang.ir.attrs import freeze
 
     if target is not None and not isinstance(target, (str, dict)):

@@ -35,7 +35,9 @@ class Opaque(Value):
         given = kwargs.pop("dtype", None)
         of = prim.HANDLE if given is None else prim.VOID if given == "" else as_dtype(given, node.span)
         if kwargs:
-            raise error("RLX0104", f"`{self.name}` is carried as it is written, and takes no keyword arguments", node.span)
+            raise error(
+                "RLX0104", f"`{self.name}` is carried as it is written, and takes no keyword arguments", node.span
+            )
         return prim.Call(of, self.name.removeprefix("T."), call_args(args, node.span), span=node.span)
 
 
@@ -67,7 +69,12 @@ class TirNamespace(Namespace):
         if unit is not None and not unit.check:
             return Opaque(f"{self.path}.{name}")
         near = did_you_mean(name, self.known())
-        raise error("RLX0102", f"`{self.path}` has no `{name}`", span, help=f"did you mean `{self.path}.{near}`?" if near else "")
+        raise error(
+            "RLX0102",
+            f"`{self.path}` has no `{name}`",
+            span,
+            help=f"did you mean `{self.path}.{near}`?" if near else "",
+        )
 
     def known(self) -> Iterable[str]:
         """Every name, for suggestions."""
@@ -106,7 +113,9 @@ class RelaxNamespace(Namespace):
         if not unit.check:
             return Operator(full)
         near = did_you_mean(full, {*RELAX, *unit.operators.names()})
-        raise error("RLX0103", f"there is no operator `R.{full}`", span, help=f"did you mean `R.{near}`?" if near else "")
+        raise error(
+            "RLX0103", f"there is no operator `R.{full}`", span, help=f"did you mean `R.{near}`?" if near else ""
+        )
 
 
 class Operator(Value):
@@ -123,8 +132,10 @@ class Operator(Value):
         if not isinstance(ev, RelaxElaborator):
             raise error("RLX0105", f"`R.{self.name}` can be called only in a Relax function", node.span)
         if not ev.check and not ev.unit.operators.has(self.name):
-            values = tuple(ev.relax(a, node.span) for a in args)
-            return relax.Call(relax.Op(self.name), values, Attrs({k: _plain(v) for k, v in kwargs.items()}), span=node.span)
+            values = tuple(ev.lift(a, node.span) for a in args)
+            return relax.Call(
+                relax.Op(self.name), values, Attrs({k: _plain(v) for k, v in kwargs.items()}), span=node.span
+            )
         return ev.operator(self.name, args, kwargs, node.span)
 
 
@@ -152,6 +163,6 @@ I = Plain("I", module_names.names.table)  # noqa: E741
 _SCRIPT = Plain("script", {**module_names.names.table, "ir": I, "tir": T, "tirx": T, "relax": R, "ty": T})
 _TVM = Plain("tvm", {"script": _SCRIPT, "tir": T, "tirx": T, "relax": R, "ir": I})
 _ROOT: dict[str, Any] = {
-    **{name: T for name in ("T", "tir", "tirx", "ty")}, **{name: R for name in ("R", "relax", "rx")},
+    **dict.fromkeys(("T", "tir", "tirx", "ty"), T), **dict.fromkeys(("R", "relax", "rx"), R),
     "I": I, "ir": I, "script": _SCRIPT, "tvm": _TVM,
 }  # fmt: skip

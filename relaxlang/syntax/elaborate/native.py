@@ -35,7 +35,9 @@ class Native(Value):
     def _check(self, args: list[Any], kwargs: dict[str, Any], span: Span | None) -> None:
         if len(args) > len(self.names) and not self.variadic:
             raise error(
-                "RLX0113", f"`{self.name}` takes at most {len(self.names)} positional arguments, {len(args)} were given", span
+                "RLX0113",
+                f"`{self.name}` takes at most {len(self.names)} positional arguments, {len(args)} were given",
+                span,
             )
         given = self.names[: len(args)]
         for name in kwargs:
@@ -44,7 +46,10 @@ class Native(Value):
             if name not in self.names and name not in self.only and not self.open:
                 near = did_you_mean(name, (*self.names, *self.only))
                 raise error(
-                    "RLX0114", f"`{self.name}` has no parameter `{name}`", span, help=f"did you mean `{near}`?" if near else ""
+                    "RLX0114",
+                    f"`{self.name}` has no parameter `{name}`",
+                    span,
+                    help=f"did you mean `{near}`?" if near else "",
                 )
         for name in self.required[len(args) :]:
             if name not in kwargs:

@@ -89,7 +89,15 @@ class RelaxElaborator(Evaluator):
         self.fresh_names[hint] = n + 1
         return f"{hint}{n or ''}"
 
-    def emit(self, value: Any, name: str | None = None, info: StructInfo | None = None, *, local: bool = True, span: Span | None = None) -> relax.Var:
+    def emit(
+        self,
+        value: Any,
+        name: str | None = None,
+        info: StructInfo | None = None,
+        *,
+        local: bool = True,
+        span: Span | None = None,
+    ) -> relax.Var:
         """Bind a value; `info` overrides what was inferred; `local=False` in a dataflow block makes it an output."""
         if name is None:
             name = self.new_name()
@@ -108,7 +116,7 @@ class RelaxElaborator(Evaluator):
         value = self.evaluate(node, scope)
         return self.emit(value) if isinstance(value, (*COMPOUND, CastValue)) else value
 
-    def relax(self, value: Any, span: Span | None, *, shape: bool = False) -> relax.Expr:
+    def lift(self, value: Any, span: Span | None, *, shape: bool = False) -> relax.Expr:
         """A value as an expression of Relax that may be an argument. `shape`: tuples of dimensions are shapes."""
         if isinstance(value, (*COMPOUND, CastValue)):
             return self.emit(value)
@@ -116,8 +124,10 @@ class RelaxElaborator(Evaluator):
             return value
         if isinstance(value, (tuple, list)):
             if shape and value and all(isinstance(v, (int, PrimExpr)) for v in value):
-                return relax.ShapeExpr(tuple(prim.cast(prim.as_prim(v, prim.INT64), prim.INT64) for v in value), span=span)
-            return relax.Tuple(tuple(self.relax(v, span) for v in value), span=span)
+                return relax.ShapeExpr(
+                    tuple(prim.cast(prim.as_prim(v, prim.INT64), prim.INT64) for v in value), span=span
+                )
+            return relax.Tuple(tuple(self.lift(v, span) for v in value), span=span)
         if isinstance(value, (bool, int, float, PrimExpr)):
             return prim_value(value, span)
         if isinstance(value, str):
@@ -151,7 +161,13 @@ class RelaxElaborator(Evaluator):
         return self.expr(node, scope)
 
     def call_node(self, node: tree.Call, scope: Scope) -> Any:
-        name = node.func.attr if isinstance(node.func, tree.Attribute) else node.func.id if isinstance(node.func, tree.Name) else ""
+        name = (
+            node.func.attr
+            if isinstance(node.func, tree.Attribute)
+            else node.func.id
+            if isinstance(node.func, tree.Name)
+            else ""
+        )
         if name == "match_cast" and len(node.args) + len(node.keywords) == 2:
             info = node.args[1] if len(node.args) == 2 else node.keywords[0].value
             define_dimensions([info], {}, self.scope)
@@ -220,7 +236,12 @@ class RelaxElaborator(Evaluator):
             if not -len(info.fields) <= at < len(info.fields):
                 raise error("RLX0123", f"index {at} is out of range for a tuple of {len(info.fields)}", span)
             return relax.TupleGetItem(value, at % len(info.fields), span=span)
-        if isinstance(info, ShapeStructInfo) and info.values is not None and isinstance(at, int) and -len(info.values) <= at < len(info.values):
+        if (
+            isinstance(info, ShapeStructInfo)
+            and info.values is not None
+            and isinstance(at, int)
+            and -len(info.values) <= at < len(info.values)
+        ):
             return info.values[at]
         if isinstance(info, TensorStructInfo):
             return self.sliced(value, index if isinstance(index, tuple) else (index,), span)
@@ -252,9 +273,13 @@ class RelaxElaborator(Evaluator):
                 drop.append(axis)
             else:
                 raise error("RLX0110", f"a tensor is indexed by integers and slices, not by {self.said(at)}", span)
-        made = self.operator(name, [value], {"axes": axes, "begin": begin, "end": end, "strides": strides}, span) if axes else value
+        made = (
+            self.operator(name, [value], {"axes": axes, "begin": begin, "end": end, "strides": strides}, span)
+            if axes
+            else value
+        )
         dropping = self.unit.operators.sugar("[i]") if drop else None
-        return self.operator(dropping, [self.relax(made, span)], {"axis": drop}, span) if dropping is not None else made
+        return self.operator(dropping, [self.lift(made, span)], {"axis": drop}, span) if dropping is not None else made
 
     def said(self, value: Any) -> str:
         """A few words for a value."""
@@ -268,7 +293,9 @@ class RelaxElaborator(Evaluator):
         args = [self.emit(a) if isinstance(a, (*COMPOUND, CastValue)) else a for a in args]
         return self.typed(self.unit.operators.make_call(name, args, kwargs, span))
 
-    def core(self, name: str, args: tuple[relax.Expr, ...], attrs: Attrs, infos: tuple[StructInfo, ...], span: Span | None) -> relax.Call:
+    def core(
+        self, name: str, args: tuple[relax.Expr, ...], attrs: Attrs, infos: tuple[StructInfo, ...], span: Span | None
+    ) -> relax.Call:
         """The call of a structural operator."""
         call = relax.Call(relax.Op(name), args, attrs, infos, span=span)
         if not self.check:
@@ -298,8 +325,10 @@ class RelaxElaborator(Evaluator):
         stated = kwargs.pop("sinfo_args", kwargs.pop("ty_args", None))
         if kwargs:
             raise error("RLX0114", f"{self.said(function)} takes no keyword arguments", node.span)
-        values = tuple(self.relax(a, node.span) for a in args)
-        infos: tuple[StructInfo, ...] = tuple(stated) if isinstance(stated, (tuple, list)) else () if stated is None else (stated,)
+        values = tuple(self.lift(a, node.span) for a in args)
+        infos: tuple[StructInfo, ...] = (
+            tuple(stated) if isinstance(stated, (tuple, list)) else () if stated is None else (stated,)
+        )
         call = relax.Call(function, values, EMPTY, infos, span=node.span)
         if not self.check:
             return call
@@ -326,7 +355,9 @@ class RelaxElaborator(Evaluator):
             self.fits(name, k, param, arg, mapping, node)
         return call_result(info, mapping)
 
-    def fits(self, name: str, at: int, param: StructInfo, arg: relax.Expr, mapping: dict[prim.Var, PrimExpr], node: tree.Call) -> None:
+    def fits(
+        self, name: str, at: int, param: StructInfo, arg: relax.Expr, mapping: dict[prim.Var, PrimExpr], node: tree.Call
+    ) -> None:
         """An argument must be of its parameter's struct info; dimensions that are not known are checked at run time."""
         from relaxlang.ir.visit import substitute
 
@@ -343,7 +374,11 @@ class RelaxElaborator(Evaluator):
     def defined_at(self, name: str) -> list[Label]:
         """The place of a function's definition, as a second label."""
         declared = self.unit.functions.get(name)
-        return [Label(declared.span, f"`{name}` is defined here")] if declared is not None and declared.span is not None else []
+        return (
+            [Label(declared.span, f"`{name}` is defined here")]
+            if declared is not None and declared.span is not None
+            else []
+        )
 
     # --- what builtins call -------------------------------------------------------------------------------------------
     def output(self, values: list[Any], node: tree.Call) -> None:

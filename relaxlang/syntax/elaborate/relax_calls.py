@@ -105,8 +105,8 @@ def packed(value: Any, span: Span | None) -> relax.Expr:
 def tuple_arg(ev: RelaxElaborator, value: Any, span: Span | None) -> relax.Expr:
     """The arguments of a call as one tuple: written out, a single value, or a variable that holds a tuple (taken apart)."""
     if isinstance(value, (tuple, list)):
-        return relax.Tuple(tuple(ev.relax(v, span) for v in value), span=span)
-    made = ev.relax(value, span)
+        return relax.Tuple(tuple(ev.lift(v, span) for v in value), span=span)
+    made = ev.lift(value, span)
     if isinstance(made, relax.Tuple):
         return made
     if isinstance(made.struct_info, TupleStructInfo):
@@ -131,13 +131,26 @@ def _attrs(**items: Any) -> Attrs:
 
 
 # --- kernels ----------------------------------------------------------------------------------------------------------
-def _call_tir(ev: RelaxElaborator, node: tree.Call, op: str, func: Any, args: Any, more: tuple[Any, ...], words: dict[str, Any], attrs: Attrs) -> Any:
+def _call_tir(
+    ev: RelaxElaborator,
+    node: tree.Call,
+    op: str,
+    func: Any,
+    args: Any,
+    more: tuple[Any, ...],
+    words: dict[str, Any],
+    attrs: Attrs,
+) -> Any:
     if isinstance(func, (tuple, list, relax.ShapeExpr)) and more:
         func, args, more = args, more[0], (func, *more[1:])  # RFC 0091: the shape stands first
     tir_vars = _shape_arg(ev, words.pop("tir_vars", None), node.span)
     info = out_info(ev, node, more, words)
     no_more(op, words, node.span)
-    callee = kernel(ev, func, node.args[0].span if node.args else node.span) if op != "call_dps_packed" else packed(func, node.span)
+    callee = (
+        kernel(ev, func, node.args[0].span if node.args else node.span)
+        if op != "call_dps_packed"
+        else packed(func, node.span)
+    )
     values = (callee, tuple_arg(ev, args, node.span), *tir_vars)
     return ev.core(op, values, attrs, (info,), node.span)
 
@@ -148,13 +161,24 @@ def _tir(ev: RelaxElaborator, node: tree.Call, func: Any, args: Any, *more: Any,
 
 
 @names("call_tir_inplace")
-def _tir_inplace(ev: RelaxElaborator, node: tree.Call, func: Any, args: Any, inplace_indices: Any, *more: Any, **words: Any) -> Any:
+def _tir_inplace(
+    ev: RelaxElaborator, node: tree.Call, func: Any, args: Any, inplace_indices: Any, *more: Any, **words: Any
+) -> Any:
     at = tuple(inplace_indices) if isinstance(inplace_indices, (tuple, list)) else (inplace_indices,)
     return _call_tir(ev, node, "call_tir_inplace", func, args, more, words, _attrs(inplace_indices=at))
 
 
 @names("call_tir_with_grad")
-def _tir_with_grad(ev: RelaxElaborator, node: tree.Call, func: Any, args: Any, *more: Any, te_grad_name: Any, te_grad_kwargs: Any = None, **words: Any) -> Any:
+def _tir_with_grad(
+    ev: RelaxElaborator,
+    node: tree.Call,
+    func: Any,
+    args: Any,
+    *more: Any,
+    te_grad_name: Any,
+    te_grad_kwargs: Any = None,
+    **words: Any,
+) -> Any:
     attrs = _attrs(te_grad_name=te_grad_name, te_grad_kwargs=te_grad_kwargs)
     return _call_tir(ev, node, "call_tir_with_grad", func, args, more, words, attrs)
 
@@ -168,7 +192,7 @@ def _dps_packed(ev: RelaxElaborator, node: tree.Call, func: Any, args: Any, *mor
 @names("call_packed")
 def _packed(ev: RelaxElaborator, node: tree.Call, func: Any, *args: Any, **words: Any) -> Any:
     infos = sinfo_args(ev, words, node.span)
-    values = tuple(ev.relax(a, node.span) for a in args)
+    values = tuple(ev.lift(a, node.span) for a in args)
     callee = packed(func, node.span)
     attrs = Attrs(words) if words else EMPTY
     return ev.typed(relax.Call(callee, values, attrs, infos, span=node.span))
@@ -178,16 +202,18 @@ def _packed(ev: RelaxElaborator, node: tree.Call, func: Any, *args: Any, **words
 def _pure_packed(ev: RelaxElaborator, node: tree.Call, func: Any, *args: Any, **words: Any) -> Any:
     infos = sinfo_args(ev, words, node.span)
     no_more("call_pure_packed", words, node.span)
-    values = (packed(func, node.span), *(ev.relax(a, node.span) for a in args))
+    values = (packed(func, node.span), *(ev.lift(a, node.span) for a in args))
     return ev.core("call_pure_packed", values, EMPTY, infos, node.span)
 
 
 @names("call_inplace_packed")
-def _inplace_packed(ev: RelaxElaborator, node: tree.Call, func: Any, *args: Any, inplace_indices: Any, **words: Any) -> Any:
+def _inplace_packed(
+    ev: RelaxElaborator, node: tree.Call, func: Any, *args: Any, inplace_indices: Any, **words: Any
+) -> Any:
     infos = sinfo_args(ev, words, node.span)
     no_more("call_inplace_packed", words, node.span)
     at = tuple(inplace_indices) if isinstance(inplace_indices, (tuple, list)) else (inplace_indices,)
-    values = (packed(func, node.span), *(ev.relax(a, node.span) for a in args))
+    values = (packed(func, node.span), *(ev.lift(a, node.span) for a in args))
     return ev.core("call_inplace_packed", values, _attrs(inplace_indices=at), infos, node.span)
 
 
@@ -195,7 +221,9 @@ def _inplace_packed(ev: RelaxElaborator, node: tree.Call, func: Any, *args: Any,
 def _builtin_with_ctx(ev: RelaxElaborator, node: tree.Call, func: Any, args: Any, **words: Any) -> Any:
     infos = sinfo_args(ev, words, node.span)
     no_more("call_builtin_with_ctx", words, node.span)
-    return ev.core("call_builtin_with_ctx", (packed(func, node.span), tuple_arg(ev, args, node.span)), EMPTY, infos, node.span)
+    return ev.core(
+        "call_builtin_with_ctx", (packed(func, node.span), tuple_arg(ev, args, node.span)), EMPTY, infos, node.span
+    )
 
 
 @names("call_py_func")
@@ -210,7 +238,7 @@ def _invoke(op: str) -> None:
     def make(ev: RelaxElaborator, node: tree.Call, closure: Any, args: Any, **words: Any) -> Any:
         infos = sinfo_args(ev, words, node.span)
         no_more(op, words, node.span)
-        return ev.core(op, (ev.relax(closure, node.span), tuple_arg(ev, args, node.span)), EMPTY, infos, node.span)
+        return ev.core(op, (ev.lift(closure, node.span), tuple_arg(ev, args, node.span)), EMPTY, infos, node.span)
 
     names(op)(make)
 

@@ -2,42 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from relaxlang.base.diagnostics import Diagnostic, DiagnosticError, Label
+from relaxlang.base.diagnostics import DiagnosticError
 from relaxlang.base.source import Span
 from relaxlang.ir import prim, relax
 from relaxlang.ir.attrs import Attrs
-from relaxlang.ir.prim import PrimExpr
 from relaxlang.ir.struct_info import (
-    OBJECT,
-    VOID_TUPLE,
     FuncStructInfo,
-    ObjectStructInfo,
-    PrimStructInfo,
     StructInfo,
-    TensorStructInfo,
-    TupleStructInfo,
 )
 from relaxlang.syntax import tree
-from relaxlang.syntax.comptime import POISON, Evaluator, Scope, Value, assign, describe, error, silent
+from relaxlang.syntax.comptime import POISON, Scope, error, silent
 from relaxlang.syntax.elaborate.annotations import struct_info
-from relaxlang.syntax.elaborate.decorators import decorator_name
 from relaxlang.syntax.elaborate.dims import declarations, define_dimensions
-from relaxlang.syntax.elaborate.relax_body import COMPOUND, UNKNOWN, Frame, RelaxElaborator
-from relaxlang.syntax.elaborate.relax_names import CastValue, DataflowHead
-from relaxlang.syntax.elaborate.scalars import Fresh
-from relaxlang.syntax.elaborate.tir_names import Meta
-from relaxlang.syntax.elaborate.unit import Unit, poison
-from relaxlang.syntax.struct_info import BaseCheck, base_check, bound_vars, erase, least_upper_bound
+from relaxlang.syntax.elaborate.relax_body import RelaxElaborator
+from relaxlang.syntax.elaborate.relax_statements import Body, contradiction
+from relaxlang.syntax.elaborate.unit import Unit
+from relaxlang.syntax.struct_info import BaseCheck, base_check, bound_vars, erase
 
 
 class FunctionElaborator:
     """One Relax function: first its header, when somebody asks for it, then its body, once."""
 
     def __init__(
-        self, unit: Unit, node: tree.FunctionDef, scope: Scope, options: dict[str, Any], name: str | None, inside: set[prim.Var] | None = None
+        self,
+        unit: Unit,
+        node: tree.FunctionDef,
+        scope: Scope,
+        options: dict[str, Any],
+        name: str | None,
+        inside: set[prim.Var] | None = None,
     ) -> None:
         self.unit = unit
         self.node = node
@@ -60,7 +55,9 @@ class FunctionElaborator:
         for name in node.type_params:
             ev.signature_vars[name] = ev.scope.names[name] = prim.Var(name, prim.INT64, span=node.span)
         annotations = [*(p.annotation for p in node.params), node.returns]
-        ev.signature_vars.update(define_dimensions(annotations, declarations(node.body), ev.scope, alone=annotations[:-1]))
+        ev.signature_vars.update(
+            define_dimensions(annotations, declarations(node.body), ev.scope, alone=annotations[:-1])
+        )
         params: list[relax.Var] = []
         self.params = ()
         values: dict[str, Any] = {}
@@ -110,7 +107,7 @@ class FunctionElaborator:
         scope = self.header()
         assert self.params is not None
         body = Body(self.ev, self).function_body(scope)
-        if self.faulty or body is None or len(unit.diagnostics.items) != before and unit.diagnostics.has_errors():
+        if self.faulty or body is None or (len(unit.diagnostics.items) != before and unit.diagnostics.has_errors()):
             raise silent()
         attrs = dict(self.ev.attrs)
         if self.name is not None and not self.options.get("private") and "global_symbol" not in attrs:
@@ -133,7 +130,7 @@ class FunctionElaborator:
             return erase(inferred, known, set(self.params))
         if base_check(self.declared, inferred) is not BaseCheck.HOLDS:
             at = self.node.returns.span if self.node.returns is not None else None
-            self.unit.report(_contradiction("the result", self.declared, inferred, self.returned or self.node.span, at))
+            self.unit.report(contradiction("the result", self.declared, inferred, self.returned or self.node.span, at))
             raise silent()
         return self.declared
 
@@ -145,424 +142,3 @@ def _outer_vars(scope: Scope) -> set[prim.Var]:
         found |= {v for v in inner.names.values() if isinstance(v, prim.Var)}
         inner = inner.parent
     return found
-
-
-def _contradiction(what: str, declared: StructInfo, inferred: StructInfo, span: Span | None, at: Span | None) -> DiagnosticError:
-    """The error of an annotation that says something else, or more, than what was inferred."""
-    labels = [Label(at, f"declared as `{declared}`")] if at is not None else []
-    if base_check(declared, inferred) is BaseCheck.NEVER:
-        text = f"{what} is `{inferred}`, which contradicts the annotation `{declared}`"
-        return DiagnosticError([Diagnostic("RLX0201", text, span, label=f"this is `{inferred}`", labels=labels)])
-    text = f"{what} is declared as `{declared}`, and only `{inferred}` is known of it"
-    help = "check it at run time with `R.match_cast`, or declare less"
-    return DiagnosticError([Diagnostic("RLX0220", text, span, label=f"this is `{inferred}`", labels=labels, help=help)])
-
-
-class Unfinished(Value):
-    """A closure inside its own body, when its result is not declared."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.kind = f"function `{name}` without a declared result"
-
-    def call(self, ev: Evaluator, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> Any:
-        raise error("RLX0433", f"`{self.name}` calls itself and does not declare its result", node.span, help="add `-> R.Tensor(…)`")
-
-
-class Body:
-    """The statements of a function's body, or of a branch of it."""
-
-    def __init__(self, ev: RelaxElaborator, function: FunctionElaborator) -> None:
-        self.ev = ev
-        self.function = function
-        self.result: relax.Expr | None = None
-        self.returned: Span | None = None
-        self.depth = 0
-        self.ahead: dict[str, tuple[StructInfo, Span | None]] = {}
-        self.finals: dict[str, tree.Stmt] = {}
-        ev.run_statements = self.run
-
-    def is_local(self, target: tree.Expr, stmt: tree.Stmt) -> bool:
-        """Whether what a statement binds ends with the dataflow block around it."""
-        if isinstance(target, tree.TupleExpr):
-            return not any(self.finals.get(t.id) is stmt for t in target.elements if isinstance(t, tree.Name))
-        return not (isinstance(target, tree.Name) and self.finals.get(target.id) is stmt)
-
-    def function_body(self, scope: Scope) -> relax.SeqExpr | None:
-        """The body as one expression; None when its result is faulty."""
-        self.run(self.function.node.body, scope)
-        ev = self.ev
-        ev.frame.close()
-        if self.returned is None:
-            declared = self.function.declared
-            if declared is not None and declared != VOID_TUPLE and not _is_unit(declared) or not self.function.node.body:
-                self.ev.unit.report(error("RLX0410", "the function returns nothing", self._header_span(), help="end it with `return value`"))
-                return None
-            self.result = relax.Tuple((), span=self.function.node.span)
-        return None if self.result is None else relax.SeqExpr(tuple(ev.frame.blocks), self.result, span=self.result.span)
-
-    def _header_span(self) -> Span | None:
-        node = self.function.node
-        return node.name_span if isinstance(node.name_span, Span) else node.span
-
-    def run(self, stmts: tuple[tree.Stmt, ...], scope: Scope) -> None:
-        """Elaborate statements; a faulty one is reported, and the names it binds are silent from then on."""
-        for stmt in stmts:
-            self.ev.here = scope
-            try:
-                if self.returned is not None and not isinstance(stmt, tree.Pass):
-                    labels = [Label(self.returned, "the function returns here")]
-                    raise DiagnosticError([Diagnostic("RLX0411", "this is never reached", stmt.span, labels=labels)])
-                STATEMENTS[stmt.__class__](self, stmt, scope)
-            except DiagnosticError as fault:
-                self.ev.unit.report(fault)
-                self.function.faulty = True
-                poison(_targets(stmt), scope)
-
-    # --- binding ------------------------------------------------------------------------------------------------------
-    def bind(self, target: tree.Expr, value: Any, scope: Scope, info: StructInfo | None = None, at: Span | None = None, *, local: bool = True) -> None:
-        """`target = value`."""
-        ev = self.ev
-        if not isinstance(target, tree.Name):
-            self._unpack(target, value, scope, local)
-            return
-        name = target.id
-        if isinstance(value, Fresh):
-            scope.names[name] = ev.declare(name, value, target.span)
-        elif isinstance(value, Meta):
-            scope.names[name] = value.value
-        elif isinstance(value, (relax.Expr, CastValue)) or _is_tuple_value(value):
-            if not isinstance(value, (relax.Expr, CastValue)):
-                value = ev.relax(value, target.span)
-            if info is not None and ev.check:
-                self._check_annotation(name, info, value, at)
-            scope.names[name] = ev.emit(value, name, info, local=local, span=target.span)
-        elif info is not None and isinstance(value, (PrimExpr, bool, int, float, str)):
-            scope.names[name] = ev.emit(ev.relax(value, target.span), name, info, local=local, span=target.span)
-        else:
-            scope.names[name] = value
-
-    def _check_annotation(self, name: str, info: StructInfo, value: Any, at: Span | None) -> None:
-        inferred = value.info if isinstance(value, CastValue) else value.struct_info
-        if inferred is not None and base_check(info, inferred) is not BaseCheck.HOLDS:
-            raise _contradiction(f"`{name}`", info, inferred, value.span, at)
-
-    def _unpack(self, target: tree.Expr, value: Any, scope: Scope, local: bool) -> None:
-        """`a, b = value`: the fields of a tuple, one after the other."""
-        if not isinstance(value, (relax.Expr, CastValue)):
-            if isinstance(target, (tree.TupleExpr, tree.ListExpr)) and not any(isinstance(t, tree.Starred) for t in target.elements):
-                values = self.ev.iterate(value, target.span)
-                if len(values) != len(target.elements):
-                    raise error("RLX0127", f"{len(target.elements)} names for {len(values)} values", target.span)
-                for part, element in zip(target.elements, values):
-                    self.bind(part, element, scope, local=local)
-                return
-            assign(self.ev, target, value, scope)
-            return
-        if not isinstance(target, (tree.TupleExpr, tree.ListExpr)):
-            raise error("RLX0126", "only names and tuples of names can be bound here", target.span,
-                        help="values of Relax are never changed: bind the result to a new name")  # fmt: skip
-        whole = self.ev.relax(value, target.span)
-        info = whole.struct_info
-        if self.ev.check and not isinstance(info, (TupleStructInfo, ObjectStructInfo)):
-            raise error("RLX0127", f"a value that is `{info}` cannot be taken apart", target.span)
-        if isinstance(info, TupleStructInfo) and len(info.fields) != len(target.elements):
-            raise error("RLX0127", f"{len(target.elements)} names for {len(info.fields)} values", target.span)
-        for k, part in enumerate(target.elements):
-            field = whole.fields[k] if isinstance(whole, relax.Tuple) else relax.TupleGetItem(whole, k, span=part.span)
-            self.bind(part, field, scope, local=local)
-
-    # --- branches -----------------------------------------------------------------------------------------------------
-    def branch(self, stmts: tuple[tree.Stmt, ...], scope: Scope) -> tuple[str, relax.SeqExpr] | None:
-        """A branch of a conditional and the name of its last binding; None when it is faulty."""
-        ev = self.ev
-        outer, ev.frame = ev.frame, Frame()
-        inner = Scope({}, scope)
-        self.depth += 1
-        faulty, self.function.faulty = self.function.faulty, False
-        try:
-            self.run(stmts[:-1], inner)
-            name = self._last(stmts[-1], inner) if stmts else None
-        finally:
-            self.depth -= 1
-            frame, ev.frame = ev.frame, outer
-            failed = self.function.faulty
-            self.function.faulty = faulty or failed
-        if name is None or failed:
-            return None
-        frame.close()
-        value = self.value
-        blocks = frame.blocks
-        return name, relax.SeqExpr(tuple(blocks), value, span=value.span)
-
-    value: relax.Expr
-
-    def _last(self, stmt: tree.Stmt, scope: Scope) -> str | None:
-        """The binding that is a branch's value: a leaf is the value itself, anything else is bound as usual."""
-        names = _targets(stmt)
-        if isinstance(stmt, (tree.Assign, tree.AnnAssign)) and len(names) == 1 and isinstance(names[0], tree.Name) and stmt.value is not None:
-            name = names[0].id
-            try:
-                value = self.ev.evaluate(stmt.value, scope)
-            except DiagnosticError as fault:
-                self.ev.unit.report(fault)
-                self.function.faulty = True
-                return name
-            if not isinstance(value, (*COMPOUND, CastValue)) and isinstance(stmt, tree.Assign):
-                self.value = self.ev.relax(value, stmt.value.span)
-                return name
-        else:
-            words = {t.id if isinstance(t, tree.Name) else "_" for t in names}  # a conditional has two, of one name
-            name = words.pop() if len(words) == 1 else "_"
-        self.run((stmt,), scope)
-        bound = scope.names.get(name)
-        if self.function.faulty:
-            return name
-        if not isinstance(bound, relax.Expr):
-            self.ev.unit.report(error("RLX0402", "a branch ends with a binding, whose value is the branch's", stmt.span,
-                                      help="end both branches with `name = value`, with the same name"))  # fmt: skip
-            self.function.faulty = True
-            return None
-        self.value = bound
-        return name
-
-
-def _is_unit(info: StructInfo) -> bool:
-    return isinstance(info, TupleStructInfo) and not info.fields
-
-
-def _is_tuple_value(value: Any) -> bool:
-    """A Python tuple or list that holds values of Relax; one of plain values stays a compile-time value."""
-    if not isinstance(value, (tuple, list)):
-        return False
-    return any(isinstance(v, relax.Expr) or _is_tuple_value(v) for v in value)
-
-
-def _targets(stmt: tree.Stmt) -> list[tree.Expr]:
-    """The targets that a statement binds."""
-    if isinstance(stmt, tree.Assign):
-        return list(stmt.targets)
-    if isinstance(stmt, (tree.AnnAssign, tree.AugAssign)):
-        return [stmt.target]
-    if isinstance(stmt, tree.FunctionDef):
-        return [tree.Name(stmt.name, span=stmt.span)]
-    if isinstance(stmt, tree.If):
-        return [t for body in (stmt.body, stmt.orelse) if body for t in _targets(body[-1])]
-    if isinstance(stmt, tree.With):
-        return [t for s in stmt.body for t in _targets(s)]
-    return []
-
-
-# --- one function per statement ---------------------------------------------------------------------------------------
-def _assign(body: Body, node: tree.Assign, scope: Scope) -> None:
-    value = body.ev.evaluate(node.value, scope)
-    for target in node.targets:
-        body.bind(target, value, scope, local=body.is_local(target, node))
-        if len(node.targets) > 1 and isinstance(target, tree.Name):
-            value = scope.names[target.id]
-
-
-def _ann_assign(body: Body, node: tree.AnnAssign, scope: Scope) -> None:
-    ev = body.ev
-    if node.value is None:
-        # A conditional's result may be declared ahead of it: `y: R.Tensor(…)`.
-        if isinstance(node.target, tree.Name):
-            body.ahead[node.target.id] = (struct_info(ev.expr(node.annotation, scope), node.annotation.span), node.annotation.span)
-        return
-    value = ev.evaluate(node.value, scope)
-    if isinstance(value, Fresh):
-        body.bind(node.target, value, scope)
-        return
-    info = struct_info(ev.expr(node.annotation, scope), node.annotation.span)
-    body.bind(node.target, value, scope, info, node.annotation.span, local=body.is_local(node.target, node))
-
-
-def _aug_assign(body: Body, node: tree.AugAssign, scope: Scope) -> None:
-    if not isinstance(node.target, tree.Name):
-        raise error("RLX0126", "a part of a tensor cannot be changed", node.span, help="values of Relax are never changed")
-    value = body.ev.binary(node.op, body.ev.expr(node.target, scope), body.ev.expr(node.value, scope), node.span)
-    body.bind(node.target, value, scope, local=body.is_local(node.target, node))
-
-
-def _expr_stmt(body: Body, node: tree.ExprStmt, scope: Scope) -> None:
-    if isinstance(node.value, tree.Constant) and (isinstance(node.value.value, str) or node.value.value is ...):
-        return
-    value = body.ev.evaluate(node.value, scope)
-    if isinstance(value, (relax.Expr, CastValue)):
-        scope.names["_"] = body.ev.emit(value, "_", span=node.span)
-    elif value is not None:
-        raise error("RLX0315", f"{describe(value)} alone is no statement", node.span)
-
-
-def _if(body: Body, node: tree.If, scope: Scope) -> None:
-    ev = body.ev
-    condition = ev.expr(node.test, scope)
-    if not isinstance(condition, (relax.Expr, PrimExpr)):
-        body.run(node.body if ev.truth(condition, node.test.span) else node.orelse, scope)
-        return
-    if ev.frame.dataflow:
-        raise error("RLX0403", "a dataflow block has no conditionals", node.span, help="end the block before it")
-    test = ev.relax(condition, node.test.span)
-    _check_condition(test, node.test.span)
-    if not node.orelse:
-        raise error("RLX0402", "a conditional of Relax needs both branches", node.span, help="add `else:` and bind the same name there")
-    then, orelse = body.branch(node.body, scope), body.branch(node.orelse, scope)
-    if then is None or orelse is None:
-        raise silent()
-    if then[0] != orelse[0]:
-        raise error("RLX0402", f"the branches end with different names, `{then[0]}` and `{orelse[0]}`", node.span,
-                    help="the last binding of both branches is the conditional's result and has one name")  # fmt: skip
-    info = None
-    if ev.check:
-        info = least_upper_bound(then[1].struct_info or OBJECT, orelse[1].struct_info or OBJECT)
-    made = relax.If(test, then[1], orelse[1], info, span=node.span)
-    declared, at = body.ahead.pop(then[0], (None, None))
-    body.bind(tree.Name(then[0], span=node.span), made, scope, declared, at)
-
-
-def _check_condition(test: relax.Expr, span: Span | None) -> None:
-    info = test.struct_info
-    if isinstance(info, TensorStructInfo):
-        fine = info.ndim in (-1, 0) and (info.dtype is None or info.dtype.is_bool)
-    else:
-        fine = info is None or isinstance(info, ObjectStructInfo) or (isinstance(info, PrimStructInfo) and info.dtype.is_bool)
-    if not fine:
-        raise error("RLX0226", f'a condition is a scalar bool, `R.Tensor((), "bool")`, and not `{info}`', span)
-
-
-def _with(body: Body, node: tree.With, scope: Scope) -> None:
-    ev = body.ev
-    for item in node.items:
-        if not isinstance(ev.expr(item.context, scope), DataflowHead):
-            raise error("RLX0317", "`with` in a Relax function opens a dataflow block", item.context.span, help="write `with R.dataflow():`")
-    if ev.frame.dataflow:
-        raise error("RLX0401", "dataflow blocks are not nested", node.span)
-    ev.frame.close()
-    ev.frame.dataflow, ev.outputs = True, None
-    body.finals = _final_bindings(node.body)
-    inner = Scope({}, scope)
-    try:
-        body.run(node.body, inner)
-        names, bindings = _exported(body, inner, node)
-    finally:
-        ev.frame.dataflow, body.finals = False, {}
-    ev.frame.bindings = bindings
-    ev.frame.close(relax.DataflowBlock)
-    scope.names.update(names)
-
-
-def _exported(body: Body, inner: Scope, node: tree.With) -> tuple[dict[str, Any], list[relax.Binding]]:
-    """What outlives a dataflow block, by name, and the block's bindings with outputs as plain variables."""
-    ev, names = body.ev, {}
-    renamed: dict[relax.Var, relax.Var] = {}
-    for value in ev.outputs or ():
-        if not isinstance(value, relax.Var):
-            raise error("RLX0401", "`R.output` takes variables of the block", node.span)
-        if isinstance(value, relax.DataflowVar):
-            renamed[value] = relax.Var(value.name, value.struct_info, span=value.span)
-    for name, value in inner.names.items():
-        if isinstance(value, relax.DataflowVar):
-            if value in renamed:
-                names[name] = renamed[value]
-            else:
-                ev.local_names.add(name)
-        elif not isinstance(value, relax.Var) or any(value is o for o in ev.outputs or ()):
-            names[name] = value
-    return names, [_renamed(b, renamed) for b in ev.frame.bindings] if renamed else ev.frame.bindings
-
-
-def _renamed(binding: relax.Binding, mapping: dict[relax.Var, relax.Var]) -> relax.Binding:
-    from relaxlang.ir.visit import Rewriter, on
-
-    class Rename(Rewriter):
-        @on(relax.DataflowVar)
-        def var(self, node: relax.DataflowVar) -> relax.Var:
-            return mapping.get(node, node)
-
-    made: relax.Binding = Rename()(binding)
-    return made
-
-
-def _final_bindings(stmts: tuple[tree.Stmt, ...]) -> dict[str, tree.Stmt]:
-    """For each name of the block's `R.output`, the statement that binds it last."""
-    outputs: set[str] = set()
-    for stmt in stmts:
-        if isinstance(stmt, tree.ExprStmt) and isinstance(stmt.value, tree.Call):
-            func = stmt.value.func
-            if (func.attr if isinstance(func, tree.Attribute) else getattr(func, "id", "")) in ("output", "outputs"):
-                outputs |= {a.id for a in stmt.value.args if isinstance(a, tree.Name)}
-    finals: dict[str, tree.Stmt] = {}
-    for stmt in stmts:
-        for target in _targets(stmt):
-            for name in target.elements if isinstance(target, tree.TupleExpr) else (target,):
-                if isinstance(name, tree.Name) and name.id in outputs:
-                    finals[name.id] = stmt
-    return finals
-
-
-def _function(body: Body, node: tree.FunctionDef, scope: Scope) -> None:
-    """A closure; it may call itself by its name when its result is declared."""
-    from relaxlang.syntax.elaborate.macros import define_macro, is_macro
-
-    kinds = [decorator_name(d) for d in node.decorators]
-    if is_macro(kinds):
-        scope.names[node.name] = define_macro(body.ev, node, scope)
-        return
-    if "R.function" not in kinds:
-        raise error("RLX0146", "a function inside a Relax function is a `@R.function`", node.span,
-                    help="TensorIR functions stand in the module")  # fmt: skip
-    options = {
-        k.name: body.ev.expr(k.value, scope) for d in node.decorators if isinstance(d, tree.Call) for k in d.keywords if k.name
-    }
-    ev = body.ev
-    inner = FunctionElaborator(ev.unit, node, Scope({}, scope), options, None)
-    kind = relax.DataflowVar if ev.frame.dataflow and body.is_local(tree.Name(node.name), node) else relax.Var
-    info = inner.signature()
-    var = kind(node.name, info or OBJECT, span=node.span) if info is not None else None
-    inner.outer.names[node.name] = Unfinished(node.name) if var is None else var
-    made = inner.run()
-    if var is None:
-        var = kind(node.name, made.struct_info if ev.check else UNKNOWN, span=node.span)
-    ev.frame.bindings.append(relax.VarBinding(var, made, span=node.span))
-    scope.names[node.name] = var
-
-
-def _return(body: Body, node: tree.Return, scope: Scope) -> None:
-    if body.depth:
-        raise error("RLX0412", "a branch cannot return", node.span, help="bind the value in both branches and return it after them")
-    body.returned = body.function.returned = node.span
-    if node.value is None:
-        body.result = relax.Tuple((), span=node.span)
-        return
-    value = body.ev.evaluate(node.value, scope)
-    body.result = body.ev.relax(value, node.value.span)
-
-
-def _loop(body: Body, node: tree.Stmt, scope: Scope) -> None:
-    raise error("RLX0413", "a Relax function has no loops", node.span,
-                help="write the loop in a `T.prim_func` and call it with `R.call_tir`, or write a recursive function")  # fmt: skip
-
-
-def _assert(body: Body, node: tree.Assert, scope: Scope) -> None:
-    condition = body.ev.expr(node.test, scope)
-    if isinstance(condition, (relax.Expr, PrimExpr)):
-        raise error("RLX0414", "`assert` is decided while compiling", node.span, help="write `R.assert_op(condition)`")
-    if not body.ev.truth(condition, node.test.span):
-        text = body.ev.expr(node.message, scope) if node.message is not None else "the assertion fails"
-        raise error("RLX0140", str(text), node.span)
-
-
-def _refuse(body: Body, node: tree.Stmt, scope: Scope) -> None:
-    raise error("RLX0320", "this statement has no place in a Relax function", node.span)
-
-
-def _nothing(body: Body, node: tree.Stmt, scope: Scope) -> None:
-    """`pass` and import lines say nothing."""
-
-
-STATEMENTS: dict[type, Callable[[Body, Any, Scope], None]] = {
-    tree.Assign: _assign, tree.AnnAssign: _ann_assign, tree.AugAssign: _aug_assign, tree.ExprStmt: _expr_stmt,
-    tree.If: _if, tree.With: _with, tree.FunctionDef: _function, tree.Return: _return, tree.For: _loop, tree.While: _loop,
-    tree.Assert: _assert, tree.Pass: _nothing, tree.Import: _nothing, tree.Break: _refuse, tree.Continue: _refuse,
-    tree.ClassDef: _refuse,
-}  # fmt: skip

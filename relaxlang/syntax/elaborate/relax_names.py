@@ -10,7 +10,14 @@ from relaxlang.ir import prim, relax
 from relaxlang.ir.attrs import EMPTY, Attrs
 from relaxlang.ir.module import VDevice
 from relaxlang.ir.prim import PrimExpr
-from relaxlang.ir.struct_info import FuncStructInfo, ShapeStructInfo, StructInfo, TensorStructInfo, shape_info, tensor_info
+from relaxlang.ir.struct_info import (
+    FuncStructInfo,
+    ShapeStructInfo,
+    StructInfo,
+    TensorStructInfo,
+    shape_info,
+    tensor_info,
+)
 from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import Value, as_dtype, describe, error
 from relaxlang.syntax.core_ops import CORE_OPS, CoreOp
@@ -144,7 +151,7 @@ def _dtype(ev: RelaxElaborator, node: tree.Call, value: Any) -> relax.Expr:
 
 @names("tuple")
 def _tuple(ev: RelaxElaborator, node: tree.Call, *fields: Any) -> relax.Expr:
-    return relax.Tuple(tuple(ev.relax(f, node.span) for f in fields), span=node.span)
+    return relax.Tuple(tuple(ev.lift(f, node.span) for f in fields), span=node.span)
 
 
 @names("ExternFunc")
@@ -157,8 +164,8 @@ def _extern(ev: Any, node: tree.Call, name: Any, info: Any = None) -> relax.Expr
 
 
 @names("ShapeExpr")
-def _shape_expr(ev: RelaxElaborator, node: tree.Call, values: Any) -> relax.Expr:
-    return _shape(ev, node, values)  # type: ignore[no-any-return]
+def _shape_expr(ev: RelaxElaborator, node: tree.Call, values: Any) -> Any:
+    return _shape(ev, node, values)
 
 
 @names("emit")
@@ -169,19 +176,19 @@ def _emit(ev: RelaxElaborator, node: tree.Call, value: Any) -> Any:
 
 @names("emit_match_cast")
 def _emit_match_cast(ev: RelaxElaborator, node: tree.Call, value: Any, info: Any) -> CastValue:
-    return CastValue(ev.relax(value, node.span), struct_info(info, node.span), node.span)
+    return CastValue(ev.lift(value, node.span), struct_info(info, node.span), node.span)
 
 
 @names("TupleGetItem")
 def _item(ev: RelaxElaborator, node: tree.Call, value: Any, index: Any) -> relax.Expr:
-    return relax.TupleGetItem(ev.relax(value, node.span), int(index), span=node.span)
+    return relax.TupleGetItem(ev.lift(value, node.span), int(index), span=node.span)
 
 
 # --- casts, dataflow, function ----------------------------------------------------------------------------------------
 @names("match_cast")
 def _match_cast(ev: RelaxElaborator, node: tree.Call, value: Any, struct_info_: Any = None, **words: Any) -> CastValue:
     given = words.get("struct_info", words.get("ty", struct_info_))
-    return CastValue(ev.relax(value, node.span), struct_info(given, node.span), node.span)
+    return CastValue(ev.lift(value, node.span), struct_info(given, node.span), node.span)
 
 
 @names("match_shape")
@@ -189,8 +196,12 @@ def _match_shape(ev: RelaxElaborator, node: tree.Call, value: Any, shape: Any) -
     """The cast of 2022: a tensor to a shape, or a shape to a pattern, which stood first in 2021."""
     if isinstance(value, (tuple, list, relax.ShapeExpr)):
         value, shape = shape, value
-    dims = shape.values if isinstance(shape, relax.ShapeExpr) else tuple(dimension(ev, d, node.span) for d in ev.iterate(shape, node.span))
-    subject = ev.relax(value, node.span)
+    dims = (
+        shape.values
+        if isinstance(shape, relax.ShapeExpr)
+        else tuple(dimension(ev, d, node.span) for d in ev.iterate(shape, node.span))
+    )
+    subject = ev.lift(value, node.span)
     known = subject.struct_info
     if isinstance(known, ShapeStructInfo):
         return CastValue(subject, shape_info(dims), node.span)
@@ -228,7 +239,9 @@ def _structural(row: CoreOp, params: tuple[str, ...]) -> None:
         for word, value in words.items():
             if word not in known or word in given:
                 text = f"got `{word}` twice" if word in given else f"has no parameter `{word}`"
-                raise error("RLX0114", f"`R.{row.name}` {text}", node.span, help=f"it takes {', '.join(known)}" if known else "")
+                raise error(
+                    "RLX0114", f"`R.{row.name}` {text}", node.span, help=f"it takes {', '.join(known)}" if known else ""
+                )
             given[word] = value
         if len(args) > len(known):
             raise error("RLX0113", f"`R.{row.name}` takes {len(known)} arguments, {len(args)} were given", node.span)
@@ -248,7 +261,7 @@ def _structural(row: CoreOp, params: tuple[str, ...]) -> None:
 def _argument(ev: RelaxElaborator, name: str, value: Any, node: tree.Call) -> relax.Expr:
     if name == "dtype" and isinstance(value, (str, DType)):
         return relax.DataTypeImm(as_dtype(value, node.span), span=node.span)
-    return ev.relax(value, node.span, shape=name in ("shape", "size"))
+    return ev.lift(value, node.span, shape=name in ("shape", "size"))
 
 
 for _row in CORE_OPS.values():
@@ -259,13 +272,15 @@ for _row in CORE_OPS.values():
 @names("to_vdevice")
 def _to_vdevice(ev: RelaxElaborator, node: tree.Call, data: Any, dst_vdevice: Any) -> relax.Expr:
     device = device_of(ev, dst_vdevice, node.span)
-    return ev.core("to_vdevice", (ev.relax(data, node.span),), Attrs({"dst_vdevice": device}), (), node.span)
+    return ev.core("to_vdevice", (ev.lift(data, node.span),), Attrs({"dst_vdevice": device}), (), node.span)
 
 
 @names("hint_on_device")
-def _hint(ev: RelaxElaborator, node: tree.Call, data: Any, dst_vdevice: Any, memory_scope: Any = "global") -> relax.Expr:
+def _hint(
+    ev: RelaxElaborator, node: tree.Call, data: Any, dst_vdevice: Any, memory_scope: Any = "global"
+) -> relax.Expr:
     attrs = Attrs({"device_type": dst_vdevice[0], "index": dst_vdevice[1], "memory_scope": memory_scope})
-    return ev.core("hint_on_device", (ev.relax(data, node.span),), attrs, (), node.span)
+    return ev.core("hint_on_device", (ev.lift(data, node.span),), attrs, (), node.span)
 
 
 def _device(kind: str) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from relaxlang.base.dtype import DType
+from relaxlang.base.node import Node
 from relaxlang.base.source import Span
 from relaxlang.ir import prim, tir
 from relaxlang.ir.intrinsics import INTRINSICS, Intrinsic
@@ -31,7 +32,9 @@ def scalar(value: Any, span: Span | None, like: DType | None = None) -> PrimExpr
         return value
     if isinstance(value, (bool, int, float)):
         if isinstance(value, int) and value not in _INT64_RANGE:
-            raise error("RLX0129", f"`{value}` is out of range for `int64`", span, help="write `T.uint64(…)` if that is meant")
+            raise error(
+                "RLX0129", f"`{value}` is out of range for `int64`", span, help="write `T.uint64(…)` if that is meant"
+            )
         made = prim.as_prim(value, like)
         return made.replace(span=span)
     if isinstance(value, tir.BufferRegion):
@@ -92,7 +95,9 @@ def lanes_of(value: Any, span: Span | None) -> int:
     if isinstance(value, prim.IntImm):
         value = value.value
     if not isinstance(value, int) or value < 1:
-        raise error("RLX0303", f"a vector length must be a positive integer known while compiling, not {describe(value)}", span)
+        raise error(
+            "RLX0303", f"a vector length must be a positive integer known while compiling, not {describe(value)}", span
+        )
     return value
 
 
@@ -149,7 +154,7 @@ def _cast(ev: Evaluator, node: tree.Call, dtype: Any, value: Any) -> PrimExpr:
 def _cast_value(ev: Evaluator, node: tree.Call, value: Any, dtype: Any) -> PrimExpr:
     if isinstance(value, (str, DType)):
         value, dtype = dtype, value
-    return _cast(ev, node, dtype, value)
+    return prim.Cast(as_dtype(dtype, node.span), scalar(value, node.span), span=node.span)
 
 
 @names("Let")
@@ -187,7 +192,7 @@ def _each(ev: Evaluator, values: Any, node: tree.Call) -> tuple[PrimExpr, ...]:
 
 # --- reductions -------------------------------------------------------------------------------------------------------
 @names("comm_reducer")
-def _comm_reducer(ev: Evaluator, node: tree.Call, combiner: Any, identity: Any) -> tir.Node:
+def _comm_reducer(ev: Evaluator, node: tree.Call, combiner: Any, identity: Any) -> Node:
     if not isinstance(combiner, Closure):
         raise error("RLX0116", "`T.comm_reducer` takes a lambda and the neutral values", node.span)
     neutral = _each(ev, identity, node)
@@ -203,12 +208,25 @@ def _comm_reducer(ev: Evaluator, node: tree.Call, combiner: Any, identity: Any) 
 
 @names("Reduce", "reduce")
 def _reduce(
-    ev: Evaluator, node: tree.Call, combiner: Any, source: Any, axis: Any, condition: Any = None, value_index: Any = 0, init: Any = ()
+    ev: Evaluator,
+    node: tree.Call,
+    combiner: Any,
+    source: Any,
+    axis: Any,
+    condition: Any = None,
+    value_index: Any = 0,
+    init: Any = (),
 ) -> PrimExpr:
     given = None if condition is None else scalar(condition, node.span)
     axes = tuple(ev.iterate(axis, node.span))
     return prim.Reduce(
-        combiner, _each(ev, source, node), axes, given, _each(ev, init or (), node), lanes_of(value_index + 1, node.span) - 1, span=node.span
+        combiner,
+        _each(ev, source, node),
+        axes,
+        given,
+        _each(ev, init or (), node),
+        lanes_of(value_index + 1, node.span) - 1,
+        span=node.span,
     )
 
 
@@ -242,10 +260,17 @@ def intrinsic(row: Intrinsic, args: list[Any], span: Span | None) -> PrimExpr:
     if row.arity >= 0 and len(args) != row.arity:
         raise error("RLX0113", f"`T.{row.name}` takes {row.arity} arguments, {len(args)} were given", span)
     if row.result == "second" and len(args) == 3:
-        left, right = prim.match(*(a if isinstance(a, PrimExpr) else scalar(a, span) if not isinstance(a, (int, float)) else a for a in args[1:]))
+        left, right = prim.match(
+            *(
+                a if isinstance(a, PrimExpr) else scalar(a, span) if not isinstance(a, (int, float)) else a
+                for a in args[1:]
+            )
+        )
         return prim.Call(left.dtype, row.name, (scalar(args[0], span, prim.BOOL), left, right), span=span)
     if row.result == "same" and row.arity == 2:
-        values: tuple[PrimExpr, ...] = prim.match(*(a if isinstance(a, (PrimExpr, int, float)) else scalar(a, span) for a in args))
+        values: tuple[PrimExpr, ...] = prim.match(
+            *(a if isinstance(a, (PrimExpr, int, float)) else scalar(a, span) for a in args)
+        )
     else:
         like = next((a.dtype for a in args if isinstance(a, PrimExpr)), None) if row.result == "same" else None
         values = tuple(scalar(a, span, like) for a in args) if row.arity >= 0 else call_args(args, span)
@@ -258,7 +283,11 @@ def intrinsic(row: Intrinsic, args: list[Any], span: Span | None) -> PrimExpr:
 def check_shift(of: DType, amount: PrimExpr, span: Span | None) -> None:
     """A constant shift must be smaller than the width of what is shifted."""
     if isinstance(amount, prim.IntImm) and not 0 <= amount.value < of.bits:
-        raise error("RLX0308", f"a shift of `{of}` by {amount.value} is not defined: the amount must be 0 to {of.bits - 1}", span)
+        raise error(
+            "RLX0308",
+            f"a shift of `{of}` by {amount.value} is not defined: the amount must be 0 to {of.bits - 1}",
+            span,
+        )
 
 
 _FIXED = {"bool": prim.BOOL, "int32": prim.INT32, "handle": prim.HANDLE, "void": prim.VOID}
@@ -279,9 +308,18 @@ def _explicit(row: Intrinsic) -> Callable[..., PrimExpr]:
         if dtype is None and given and isinstance(given[0], (str, DType)):
             dtype = given.pop(0)
         if dtype is None:
-            raise error("RLX0113", f"`T.{row.name}` needs the type of its result", node.span, help=f'write `T.{row.name}("float32", …)`')
+            raise error(
+                "RLX0113",
+                f"`T.{row.name}` needs the type of its result",
+                node.span,
+                help=f'write `T.{row.name}("float32", …)`',
+            )
         if row.arity >= 0 and len(given) != row.arity:
-            raise error("RLX0113", f"`T.{row.name}` takes {row.arity} arguments after the type, {len(given)} were given", node.span)
+            raise error(
+                "RLX0113",
+                f"`T.{row.name}` takes {row.arity} arguments after the type, {len(given)} were given",
+                node.span,
+            )
         of = prim.VOID if dtype == "" else as_dtype(dtype, node.span)
         return prim.Call(of, row.name, call_args(given, node.span), span=node.span)
 

@@ -18,7 +18,9 @@ from relaxlang.syntax.elaborate.tir_values import TRUE, Pending
 from relaxlang.syntax.elaborate.unit import Unit
 
 
-def elaborate_prim_func(unit: Unit, node: tree.FunctionDef, scope: Scope, options: dict[str, Any], name: str) -> tir.PrimFunc:
+def elaborate_prim_func(
+    unit: Unit, node: tree.FunctionDef, scope: Scope, options: dict[str, Any], name: str
+) -> tir.PrimFunc:
     """The PrimFunc of a `@T.prim_func` definition. Raises a silent DiagnosticError when any part of it was faulty."""
     before = len(unit.diagnostics.items)
     ev, inner = BodyElaborator(unit), Scope({}, scope)
@@ -49,7 +51,9 @@ def _result(ev: BodyElaborator, node: tree.FunctionDef, scope: Scope) -> DType |
     if of is None:
         return None
     if not isinstance(of, DType):
-        raise error("RLX0222", f"the result of a TensorIR function is a scalar or None, not {describe(of)}", node.returns.span)
+        raise error(
+            "RLX0222", f"the result of a TensorIR function is a scalar or None, not {describe(of)}", node.returns.span
+        )
     return None if of.kind == "void" else of
 
 
@@ -60,7 +64,12 @@ def _parameters(ev: BodyElaborator, node: tree.FunctionDef, scope: Scope) -> Non
             raise error("RLX0141", "a parameter of a TensorIR function has no default", param.default.span,
                         help="every argument is passed by the caller")  # fmt: skip
         if param.annotation is None:
-            raise error("RLX0141", f"the parameter `{param.name}` needs a type", param.span, help="write `A: T.Buffer((16,), \"float32\")`")
+            raise error(
+                "RLX0141",
+                f"the parameter `{param.name}` needs a type",
+                param.span,
+                help='write `A: T.Buffer((16,), "float32")`',
+            )
     made: dict[str, prim.Var] = {}
     buffers: list[tree.Parameter] = []
     for param in node.params:
@@ -90,7 +99,13 @@ def _parameters(ev: BodyElaborator, node: tree.FunctionDef, scope: Scope) -> Non
 
 
 def _is_buffer(annotation: tree.Expr) -> bool:
-    head = annotation.func if isinstance(annotation, tree.Call) else annotation.value if isinstance(annotation, tree.Subscript) else None
+    head = (
+        annotation.func
+        if isinstance(annotation, tree.Call)
+        else annotation.value
+        if isinstance(annotation, tree.Subscript)
+        else None
+    )
     name = head.attr if isinstance(head, tree.Attribute) else head.id if isinstance(head, tree.Name) else ""
     return name in ("Buffer", "match_buffer")
 
@@ -101,7 +116,12 @@ def _scalar_parameter(ev: BodyElaborator, param: tree.Parameter, scope: Scope) -
     if isinstance(of, Fresh):
         return of.make(param.name, param.span)
     if isinstance(of, BufferMaker):
-        raise error("RLX0222", "a buffer parameter needs its shape", param.annotation.span, help='write `T.Buffer((n,), "float32")`')
+        raise error(
+            "RLX0222",
+            "a buffer parameter needs its shape",
+            param.annotation.span,
+            help='write `T.Buffer((n,), "float32")`',
+        )
     if not isinstance(of, DType):
         raise error("RLX0222", f"{describe(of)} is no type of a parameter", param.annotation.span)
     made: prim.Var = prim.Var(param.name, of, span=param.span)

@@ -25,7 +25,14 @@ axis_names = Names("T.axis")
 
 
 # --- loops ------------------------------------------------------------------------------------------------------------
-def loop_over(kind: tir.ForKind, args: tuple[Any, ...], node: tree.Call, annotations: Any = None, thread: str | None = None, step: Any = None) -> Loop:
+def loop_over(
+    kind: tir.ForKind,
+    args: tuple[Any, ...],
+    node: tree.Call,
+    annotations: Any = None,
+    thread: str | None = None,
+    step: Any = None,
+) -> Loop:
     """The loop of `range(stop)`, `range(start, stop)` or `range(start, stop, step)`."""
     if not 1 <= len(args) <= 3:
         raise error("RLX0113", f"a loop takes 1 to 3 bounds, {len(args)} were given", node.span)
@@ -60,7 +67,16 @@ def _turns(length: PrimExpr, stride: PrimExpr) -> PrimExpr:
 
 
 def _loop(kind: tir.ForKind, *spellings: str) -> None:
-    def make(ev: Evaluator, node: tree.Call, start: Any, stop: Any = None, *, annotations: Any = None, step: Any = None, **more: Any) -> Loop:
+    def make(
+        ev: Evaluator,
+        node: tree.Call,
+        start: Any,
+        stop: Any = None,
+        *,
+        annotations: Any = None,
+        step: Any = None,
+        **more: Any,
+    ) -> Loop:
         args = (start,) if stop is None else (start, stop)
         extra = {**(annotations or {}), **more}
         return loop_over(kind, args, node, extra, step=step)
@@ -75,7 +91,9 @@ _loop("unroll", "unroll", "unrolled")
 
 
 @names("thread_binding")
-def _thread_binding(ev: Evaluator, node: tree.Call, start: Any, stop: Any = None, thread: Any = None, *, annotations: Any = None) -> Loop:
+def _thread_binding(
+    ev: Evaluator, node: tree.Call, start: Any, stop: Any = None, thread: Any = None, *, annotations: Any = None
+) -> Loop:
     if thread is None and isinstance(stop, str):
         stop, thread = None, stop
     if not isinstance(thread, str):
@@ -90,7 +108,15 @@ def _grid(ev: Evaluator, node: tree.Call, *extents: Any) -> Loop:
 
 # --- blocks -----------------------------------------------------------------------------------------------------------
 @names("block", "sblock")
-def _block(ev: Evaluator, node: tree.Call, name_hint: Any = "", name: Any = "", *, no_realize: Any = False, exec_scope: Any = "") -> BlockHead:
+def _block(
+    ev: Evaluator,
+    node: tree.Call,
+    name_hint: Any = "",
+    name: Any = "",
+    *,
+    no_realize: Any = False,
+    exec_scope: Any = "",
+) -> BlockHead:
     if isinstance(name_hint, (list, tuple)):
         domains: list[tuple[tir.IterKind, tir.Range]] = []
         for dom in name_hint:
@@ -129,7 +155,12 @@ def _axis(of: tir.IterKind, *spellings: str) -> None:
 
         def declare(body: BodyElaborator, name: str, span: Span | None) -> prim.Var:
             if value is None and body.open_block(node.span).realized:
-                raise error("RLX0310", "an axis needs the value it is bound to", node.span, help="write `T.axis.spatial(extent, value)`")
+                raise error(
+                    "RLX0310",
+                    "an axis needs the value it is bound to",
+                    node.span,
+                    help="write `T.axis.spatial(extent, value)`",
+                )
             return body.add_axis(name, as_dtype(f"int{bits}", node.span), domain, of, value, span)
 
         return Pending("axis", declare)
@@ -267,7 +298,12 @@ def _launch_thread(ev: Evaluator, node: tree.Call, thread: Any, extent: Any) -> 
 
 @names("iter_var")
 def _iter_var(ev: Evaluator, node: tree.Call, var: Any, dom: Any, iter_type: Any, thread_tag: Any = "") -> tir.IterVar:
-    kinds: dict[str, tir.IterKind] = {"DataPar": "spatial", "CommReduce": "reduce", "Ordered": "scan", "ThreadIndex": "thread"}
+    kinds: dict[str, tir.IterKind] = {
+        "DataPar": "spatial",
+        "CommReduce": "reduce",
+        "Ordered": "scan",
+        "ThreadIndex": "thread",
+    }
     domain = tir.Range(prim.const(0, "int32"), prim.const(0, "int32")) if dom is None else as_range(dom, node.span)
     if isinstance(var, Fresh):
         var = var.make("v", node.span)
@@ -421,7 +457,9 @@ def _optional(ev: Evaluator, node: tree.Call, of: Any) -> Any:
 def _load(ev: BodyElaborator, node: tree.Call, dtype: Any, buffer: Any, index: Any, predicate: Any = None) -> PrimExpr:
     of = as_dtype(dtype, node.span)
     at = index if isinstance(index, (list, tuple)) else [index]
-    return prim.BufferLoad(ev.flat_buffer(buffer, of.scalar, node.span), tuple(scalar(i, node.span) for i in at), span=node.span)
+    return prim.BufferLoad(
+        ev.flat_buffer(buffer, of.scalar, node.span), tuple(scalar(i, node.span) for i in at), span=node.span
+    )
 
 
 @names("store")
@@ -480,7 +518,9 @@ def vstore(ev: Evaluator, node: tree.Call, buffer: tir.Buffer, args: list[Any], 
     if lanes > 1 and indices[-1].dtype.lanes == 1:
         indices[-1] = prim.Ramp(indices[-1], prim.const(1, indices[-1].dtype), lanes)
     where = fields.get("predicate")
-    return tir.BufferStore(buffer, value, tuple(indices), None if where is None else scalar(where, node.span), span=node.span)
+    return tir.BufferStore(
+        buffer, value, tuple(indices), None if where is None else scalar(where, node.span), span=node.span
+    )
 
 
 METHODS: dict[str, Callable[..., Any]] = {"access_ptr": access_ptr, "vload": vload, "vstore": vstore}

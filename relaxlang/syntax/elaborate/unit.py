@@ -51,7 +51,9 @@ class Declared:
 class Unit:
     """The state of one parse."""
 
-    def __init__(self, diagnostics: Diagnostics, operators: OperatorTable, values: Mapping[str, Any], check: bool) -> None:
+    def __init__(
+        self, diagnostics: Diagnostics, operators: OperatorTable, values: Mapping[str, Any], check: bool
+    ) -> None:
         self.diagnostics = diagnostics
         self.operators = operators
         self.values = values
