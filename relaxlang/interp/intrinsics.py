@@ -14,7 +14,17 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from relaxlang.base.dtype import DType
-from relaxlang.interp.numeric import Undefined, Value, cast, integer, narrow, numpy_type, power, scalar_type
+from relaxlang.interp.numeric import (
+    Undefined,
+    Value,
+    cast,
+    integer,
+    is_array,
+    narrow,
+    numpy_type,
+    power,
+    scalar_type,
+)
 from relaxlang.ir.prim import INT32, INT64
 
 Intrinsic: TypeAlias = Callable[..., Value]
@@ -31,8 +41,12 @@ def _rule(*names: str) -> Callable[[Intrinsic], Intrinsic]:
     return enter
 
 
-def _numpy(ufunc: Callable[..., Value]) -> Intrinsic:
-    return lambda of, types, *args: ufunc(*args)
+def _numpy(ufunc: np.ufunc) -> Intrinsic:
+    def apply(of: DType, types: tuple[DType, ...], *args: Value) -> Value:
+        # For some functions numpy's loops over strided arrays round differently from those over contiguous ones.
+        return ufunc(*[np.ascontiguousarray(a) if is_array(a) else a for a in args])
+
+    return apply
 
 
 _UFUNCS: dict[str, np.ufunc] = {

@@ -119,7 +119,7 @@ def _make_closure(interp: Interpreter, scope: Scope, call: relax.Call) -> Any:
     return interp.evaluate(scope, call.args[0]).capture(_values(interp, scope, call.args[1]))
 
 
-@_operation("invoke_closure", "invoke_pure_closure")
+@_operation("invoke_closure", "invoke_pure_closure", "call_py_func")
 def _invoke_closure(interp: Interpreter, scope: Scope, call: relax.Call) -> Any:
     function = interp.evaluate(scope, call.args[0])
     return interp.apply(function, _values(interp, scope, call.args[1]), scope, call.span)
