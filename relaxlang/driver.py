@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from relaxlang.base.diagnostics import fail
 from relaxlang.ir.module import IRModule
 from relaxlang.ops import default_operators
-from relaxlang.passes.base import Pass, PassContext
-from relaxlang.passes.pipelines import pipeline as read_pipeline
-from relaxlang.runtime.module import RuntimeModule
 from relaxlang.syntax.parser import decode_source
+
+if TYPE_CHECKING:
+    from relaxlang.passes.base import Pass, PassContext
+    from relaxlang.runtime.module import RuntimeModule
 
 
 def parse(
@@ -52,6 +53,9 @@ def lower(
     mod: IRModule, pipeline: str | Pass = "default", *, target: Any = None, context: PassContext | None = None
 ) -> IRModule:
     """The module after a pipeline; what the code generator takes when the pipeline ends as the default one does."""
+    from relaxlang.passes.base import PassContext
+    from relaxlang.passes.pipelines import pipeline as read_pipeline
+
     ctx = context or PassContext.current()
     if ctx.target is None and target is not None:
         ctx.target = target
@@ -97,6 +101,7 @@ def generate(lowered: IRModule, target: Any = None) -> RuntimeModule:
     from relaxlang.codegen.target import as_target
     from relaxlang.codegen.vm import emit_functions
     from relaxlang.runtime.exec_builder import ExecBuilder
+    from relaxlang.runtime.module import RuntimeModule
 
     chosen = as_target(target)
     kernels = build_kernels(dict(lowered.prim_funcs()), chosen)
