@@ -100,7 +100,7 @@ def extremum(a: Num, b: Num, of: DType, largest: bool) -> Num:
 def int_power(a: Num, b: Num, signed: bool) -> Num:
     """a ** b of scalar integers by repeated squaring, wrapping; a negative exponent gives 1 / a ** -b, truncated."""
     at, kind = a.at, a.type
-    head, body, done = at.label("power"), at.label("square"), at.label("powered")
+    head, body, done = at.label("head"), at.label("turn"), at.label("done")
     before = at.block
     at.start(head)
     n = Num(at, at.value(f"phi {kind} [ {b.ref}, %{before} ], [ %n.next, %{body} ]"), kind)

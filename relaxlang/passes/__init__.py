@@ -24,6 +24,17 @@ PASSES: dict[str, str] = {
     "to-non-dataflow": "lower.to_non_dataflow:ToNonDataflow",
     "vm-memory-lower": "lower.vm_memory_lower:VMMemoryLower",
     "vm-shape-lower": "lower.vm_shape_lower:VMShapeLower",
+    "check-parallel-loops": "tir.check_parallel_loops:CheckParallelLoops",
+    "convert-blocks-to-opaque": "tir.convert_blocks_to_opaque:ConvertBlocksToOpaque",
+    "flatten-buffer": "tir.flatten_buffer:FlattenBuffer",
+    "lower-init-block": "tir.lower_init_block:LowerInitBlock",
+    "lower-match-buffer": "tir.lower_match_buffer:LowerMatchBuffer",
+    "lower-opaque-block": "tir.lower_opaque_block:LowerOpaqueBlock",
+    "remove-no-op": "tir.remove_no_op:RemoveNoOp",
+    "reorder-reductions": "tir.reorder_reductions:ReorderReductions",
+    "stmt-simplify": "tir.stmt_simplify:StmtSimplify",
+    "unroll-loop": "tir.unroll_loop:UnrollLoop",
+    "vectorize-loop": "tir.vectorize_loop:VectorizeLoop",
 }
 
 # Names that other releases of TVM use.

@@ -18,6 +18,22 @@ class CheckParallelLoops(PrimFuncPass):
 
     Such a loop drives a reduction axis of a block, or holds a store that updates an element (`O[0] = O[0] + x`) which
     is the same in every iteration. Changes nothing.
+
+    Before:
+
+        @T.prim_func
+        def f(A: T.Buffer((8, 16), "float32"), B: T.Buffer((8,), "float32")):
+            for i in T.parallel(8):
+                for k in range(16):
+                    B[i] = B[i] + A[i, k]
+
+    After:
+
+        @T.prim_func
+        def f(A: T.Buffer((8, 16), "float32"), B: T.Buffer((8,), "float32")):
+            for i in T.parallel(8):
+                for k in range(16):
+                    B[i] = B[i] + A[i, k]
     """
 
     def run_prim_func(self, func: PrimFunc, ctx: PassContext) -> PrimFunc:

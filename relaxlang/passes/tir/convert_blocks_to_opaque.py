@@ -12,7 +12,25 @@ from relaxlang.passes.base import PassContext, PrimFuncPass
 
 @dataclass(frozen=True)
 class ConvertBlocksToOpaque(PrimFuncPass):
-    """Blocks lose their axes: in the body, each axis variable becomes the value it is bound to."""
+    """Blocks lose their axes: in the body, each axis variable becomes the value it is bound to.
+
+    Before:
+
+        @T.prim_func
+        def f(A: T.Buffer((32,), "float32")):
+            for i, j in T.grid(8, 4):
+                with T.block("zero"):
+                    vi = T.axis.spatial(32, i * 4 + j)
+                    A[vi] = T.float32(0)
+
+    After:
+
+        @T.prim_func
+        def f(A: T.Buffer((32,), "float32")):
+            for i, j in T.grid(8, 4):
+                with T.block("zero"):
+                    A[i * 4 + j] = T.float32(0.0)
+    """
 
     def run_prim_func(self, func: PrimFunc, ctx: PassContext) -> PrimFunc:
         return convert_blocks_to_opaque(func)

@@ -15,7 +15,23 @@ from relaxlang.passes.tir.layout import element_offset, size_of
 @dataclass(frozen=True)
 class FlattenBuffer(PrimFuncPass):
     """Buffers of any rank become buffers of one dimension over the same memory, without strides or offset; indices are
-    combined. Parameters keep their shapes in the signature."""
+    combined. Parameters keep their shapes in the signature.
+
+    Before:
+
+        @T.prim_func
+        def f(A: T.Buffer((8, 16), "float32")):
+            for i, j in T.grid(8, 16):
+                A[i, j] = A[i, 15 - j]
+
+    After:
+
+        @T.prim_func
+        def f(A: T.Buffer((8, 16), "float32")):
+            A_1 = T.decl_buffer((128,), "float32", data=A.data)
+            for i, j in T.grid(8, 16):
+                A_1[i * 16 + j] = A_1[i * 16 + (15 - j)]
+    """
 
     def run_prim_func(self, func: PrimFunc, ctx: PassContext) -> PrimFunc:
         return flatten_buffer(func)

@@ -31,6 +31,31 @@ class LowerInitBlock(PrimFuncPass):
     runs once for each point, also when the reduction has no iteration. Where that is impossible (one loop drives
     spatial and reduction axes, or a condition stands between) it becomes a first statement of the body, under the
     condition that every reduction axis is at its first value.
+
+    Before:
+
+        @T.prim_func
+        def f(A: T.Buffer((8, 32), "float32"), B: T.Buffer((8,), "float32")):
+            for i, k in T.grid(8, 32):
+                with T.block("sum"):
+                    vi, vk = T.axis.remap("SR", [i, k])
+                    with T.init():
+                        B[vi] = T.float32(0)
+                    B[vi] = B[vi] + A[vi, vk]
+
+    After:
+
+        @T.prim_func
+        def f(A: T.Buffer((8, 32), "float32"), B: T.Buffer((8,), "float32")):
+            for i in range(8):
+                with T.block("sum_init"):
+                    vi_init = T.axis.spatial(8, i)
+                    T.reads()
+                    B[vi_init] = T.float32(0.0)
+                for k in range(32):
+                    with T.block("sum"):
+                        vi, vk = T.axis.remap("SR", [i, k])
+                        B[vi] = B[vi] + A[vi, vk]
     """
 
     def run_prim_func(self, func: PrimFunc, ctx: PassContext) -> PrimFunc:

@@ -16,7 +16,25 @@ from relaxlang.passes.tir.layout import element_offset, strides_of
 @dataclass(frozen=True)
 class LowerMatchBuffer(PrimFuncPass):
     """`T.match_buffer` inside blocks is replaced: accesses go to the source, at indices moved by the region's start;
-    variables in the declared shape, strides and offset get the source's values."""
+    variables in the declared shape, strides and offset get the source's values.
+
+    Before:
+
+        @T.prim_func
+        def f(A: T.Buffer((16, 16), "float32")):
+            for i in range(4):
+                with T.block(""):
+                    row = T.match_buffer(A[i * 4, 0:16], (16,), "float32")
+                    row[3] = T.float32(0)
+
+    After:
+
+        @T.prim_func
+        def f(A: T.Buffer((16, 16), "float32")):
+            for i in range(4):
+                with T.block(""):
+                    A[i * 4, 3] = T.float32(0.0)
+    """
 
     def run_prim_func(self, func: PrimFunc, ctx: PassContext) -> PrimFunc:
         return lower_match_buffer(func)

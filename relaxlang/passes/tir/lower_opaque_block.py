@@ -16,7 +16,30 @@ from relaxlang.passes.tir.layout import size_of
 @dataclass(frozen=True)
 class LowerOpaqueBlock(PrimFuncPass):
     """Blocks without axes become their bodies: under `if` when they have a predicate, within allocations for their
-    buffers. Loops of one iteration go too."""
+    buffers. Loops of one iteration go too.
+
+    Before:
+
+        @T.prim_func
+        def f(A: T.Buffer((8,), "float32")):
+            for i in range(8):
+                with T.block(""):
+                    T.where(i < 6)
+                    B = T.alloc_buffer((2,), "float32")
+                    B[0] = A[i]
+                    A[i] = B[0] * T.float32(2)
+
+    After:
+
+        @T.prim_func
+        def f(A: T.Buffer((8,), "float32")):
+            for i in range(8):
+                if i < 6:
+                    B = T.allocate([2], "float32", "global")
+                    B_1 = T.decl_buffer((2,), "float32", data=B)
+                    B_1[0] = A[i]
+                    A[i] = B_1[0] * T.float32(2.0)
+    """
 
     def run_prim_func(self, func: PrimFunc, ctx: PassContext) -> PrimFunc:
         return lower_opaque_block(func)

@@ -18,6 +18,28 @@ class ReorderReductions(PrimFuncPass):
     It applies to perfect nests of plain serial loops around one block whose reduction loops are innermost, when a
     reduction loop strides over memory and there is a spatial loop along which the output and all inputs are contiguous
     (or constant): that loop goes inside. The order in which each element accumulates stays.
+
+    Before:
+
+        @T.prim_func
+        def f(A: T.Buffer((8, 32), "float32"), B: T.Buffer((32, 16), "float32"), C: T.Buffer((8, 16), "float32")):
+            for i, j, k in T.grid(8, 16, 32):
+                with T.block("matmul"):
+                    vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                    with T.init():
+                        C[vi, vj] = T.float32(0)
+                    C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+
+    After:
+
+        @T.prim_func
+        def f(A: T.Buffer((8, 32), "float32"), B: T.Buffer((32, 16), "float32"), C: T.Buffer((8, 16), "float32")):
+            for i, k, j in T.grid(8, 32, 16):
+                with T.block("matmul"):
+                    vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                    with T.init():
+                        C[vi, vj] = T.float32(0.0)
+                    C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
     """
 
     def run_prim_func(self, func: PrimFunc, ctx: PassContext) -> PrimFunc:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from relaxlang.ir import prim
 from relaxlang.ir.prim import IntImm, cast, const
 from relaxlang.ir.tir import Break, Continue, For, PrimFunc, Stmt, seq
-from relaxlang.ir.visit import Rewriter, on, substitute, walk
+from relaxlang.ir.visit import Rewriter, Substitute, on, walk
 from relaxlang.passes.base import PassContext, PrimFuncPass
 
 
@@ -16,6 +17,20 @@ class UnrollLoop(PrimFuncPass):
 
     Loops of more than `max_steps` copies in all, with an extent that is not constant, or with `break` or `continue`,
     stay loops, which LLVM is asked to unroll.
+
+    Before:
+
+        @T.prim_func
+        def f(A: T.Buffer((8,), "float32")):
+            for i in T.unroll(2):
+                A[i * 4] = T.float32(1)
+
+    After:
+
+        @T.prim_func
+        def f(A: T.Buffer((8,), "float32")):
+            A[0] = T.float32(1.0)
+            A[4] = T.float32(1.0)
     """
 
     max_steps: int = 512
@@ -49,4 +64,17 @@ class _Unroll(Rewriter):
         self.copies = outer
         var, step = node.loop_var, node.step.value
         low = cast(node.min, var.dtype)
-        return seq(*(substitute(body, {var: low + const(i * step, var.dtype)}) for i in range(steps)))
+        return seq(*(_Copy({var: low + const(i * step, var.dtype)})(body) for i in range(steps)))
+
+
+class _Copy(Substitute):
+    """A copy of the body for one value of the loop variable; constants that meet are computed."""
+
+    @on(prim.Add, prim.Sub, prim.Mul, prim.FloorDiv, prim.FloorMod)
+    def arithmetic(self, node: prim.BinaryOp) -> prim.PrimExpr:
+        """An operation; computed when the variable's value makes its operands constants or neutral."""
+        made = self.below(node)
+        if made is node or not (isinstance(made.a, IntImm) or isinstance(made.b, IntImm)):
+            return made
+        folded = prim.fold(made.__class__, made.a, made.b)
+        return made if type(folded) is type(made) else folded

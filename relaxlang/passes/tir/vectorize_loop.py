@@ -21,6 +21,21 @@ class VectorizeLoop(PrimFuncPass):
     What has no vector form (a condition that differs between lanes around a statement, a call, an inner loop whose
     bounds differ, more than 64 lanes, an extent that is not constant) stays a loop, which LLVM is asked to vectorise.
     Runs on flat buffers.
+
+    Before:
+
+        @T.prim_func
+        def f(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
+            for i in range(8):
+                for j in T.vectorized(8):
+                    B[i * 8 + j] = A[i * 8 + j] + T.float32(1)
+
+    After:
+
+        @T.prim_func
+        def f(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
+            for i in range(8):
+                B[T.Ramp(i * 8, 1, 8)] = A[T.Ramp(i * 8, 1, 8)] + T.Broadcast(T.float32(1.0), 8)
     """
 
     def run_prim_func(self, func: PrimFunc, ctx: PassContext) -> PrimFunc:
