@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -56,5 +57,5 @@ LOAD_FIRST = "a library that the code calls must be loaded first, with `ctypes.C
 
 def missing_symbol(names: Sequence[str]) -> str | None:
     """The first of these external symbols that the process does not have."""
-    start()
-    return next((name for name in names if binding.address_of_symbol(name) is None), None)
+    process = ctypes.CDLL(None)
+    return next((name for name in names if not hasattr(process, name)), None)
