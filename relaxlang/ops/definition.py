@@ -52,6 +52,13 @@ class OpDef(Node):
         """The parameters that are arguments of the call, in order."""
         return tuple(p for p in self.params if p.is_arg)
 
+    def slots(self, count: int) -> tuple[OpParam, ...]:
+        """The parameter of each of `count` arguments of a call: a variadic one, always the last, takes any number."""
+        params = self.arg_params
+        if params and params[-1].variadic:
+            return params[:-1][:count] + (params[-1],) * max(0, count - len(params) + 1)
+        return params[:count]
+
     @property
     def attr_params(self) -> tuple[OpParam, ...]:
         """The parameters that are attributes, in order."""

@@ -72,7 +72,7 @@ def _evaluator(definition: OpDef, call: relax.Call, lookup: Lookup | None) -> Op
 
 
 def _params(definition: OpDef, call: relax.Call) -> tuple[Any, ...]:
-    params = definition.arg_params
+    params = definition.slots(len(call.args))
     if len(call.args) > len(params):
         takes = f"takes at most {len(params)} values, {len(call.args)} were given"
         raise error("RLX0113", f"`R.{definition.name}` {takes}", call.span)

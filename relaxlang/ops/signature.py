@@ -27,6 +27,11 @@ def make_call(definition: OpDef, args: list[Any], kwargs: dict[str, Any], span: 
     like: DType | None = None
     for param in definition.arg_params:
         value = given.get(param.name, _MISSING)
+        if param.variadic:
+            several = value if isinstance(value, (tuple, list)) else () if value in (_MISSING, None) else (value,)
+            flat = [v for one in several for v in (one if isinstance(one, (tuple, list)) else (one,))]
+            values.extend(_ARG[param.kinds[0]](definition, param, v, like, span) for v in flat)
+            continue
         if value is _MISSING or value is None:
             if value is _MISSING and param.default is None:
                 raise _lacks(definition, param, span)
@@ -59,9 +64,10 @@ def bind(definition: OpDef, args: list[Any], kwargs: dict[str, Any], span: Span 
     """Parameter names to the values given."""
     params = definition.params
     given: dict[str, Any] = {}
-    if params and params[0].variadic:
-        given[params[0].name] = tuple(args)
-        args = []
+    star = next((k for k, p in enumerate(params) if p.variadic), None)
+    if star is not None and len(args) > star:
+        given[params[star].name] = tuple(args[star:])
+        args = args[:star]
     if len(args) > len(params):
         takes = f"takes at most {len(params)} arguments, {len(args)} were given"
         raise error("RLX0113", f"`R.{definition.name}` {takes}", span, notes=[signature_text(definition)])

@@ -37,12 +37,11 @@ def match_arguments(ev: OpEvaluator, definition: OpDef, values: list[Any], attrs
     """
     scope = Scope({p.name: attrs.get(p.name) for p in definition.attr_params}, definition.scope)
     params = definition.arg_params
-    if len(values) > len(params):
-        takes = f"takes at most {len(params)} values, {len(values)} were given"
-        raise error("RLX0113", f"`R.{definition.name}` {takes}", span, notes=[signature_text(definition)])
     matcher = _Matcher(ev, definition, scope, span)
     for k, param in enumerate(params):
-        if k < len(values):
+        if param.variadic:
+            scope.names[param.name] = tuple(values[k:])
+        elif k < len(values):
             scope.names[param.name] = values[k]
             matcher.param(param, values[k])
         elif param.default is None:
