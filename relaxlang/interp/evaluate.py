@@ -151,8 +151,6 @@ def _call(interp: Interpreter, scope: Scope, e: relax.Call) -> Any:
 # --- operators --------------------------------------------------------------------------------------------------------
 def _operator(interp: Interpreter, scope: Scope, e: relax.Call) -> Any:
     assert isinstance(e.op, relax.Op)
-    if interp.lower_operator is None:
-        fail("RLX6034", f"`R.{e.op.name}` cannot be interpreted without a library of operators", e.span)
     inner = Scope(interp.dim, scope.function, scope.depth + 1)
     dims = {v: _literal_of(scope.dims[v], v) for v in _dims_in(e) if v in scope.dims}
     args = tuple([_stand_in(interp, inner, a, interp.evaluate(scope, a)) for a in e.args])

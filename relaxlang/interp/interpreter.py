@@ -17,6 +17,7 @@ from relaxlang.interp.values import Scope, expected, match
 from relaxlang.ir import relax, tir
 from relaxlang.ir.module import IRModule
 from relaxlang.ir.relax import GlobalVar
+from relaxlang.ops import default_operators
 from relaxlang.ops.kernel import Kernel
 from relaxlang.runtime import checks
 from relaxlang.runtime.builtins import BUILTINS
@@ -34,8 +35,9 @@ Trace = Callable[[relax.Binding, Any], None]
 class Interpreter:
     """Runs the functions of a module, as it is before, between and after all passes.
 
-    `lower_operator(call)` gives what computes a call of an operator: a kernel, or an expression in which it stands
-    (`Operators.lower`); the call's arguments are variables of static struct info, that of the values at hand. `packed`
+    `lower_operator(call)` gives what computes a call of an operator, a kernel or an expression that stands for it; the
+    call's arguments are variables of static struct info, that of the values at hand. By default it is that of the
+    standard library; a module with operators of its own needs its table's (`Operators.lower`). `packed`
     finds packed functions by name (None: there is none). `trace(binding, value)` is called after each binding.
     `vectorize=False` computes every iteration of every loop on its own. An interpreter has no state of its own:
     threads may share one.
@@ -51,7 +53,7 @@ class Interpreter:
         max_depth: int = MAX_DEPTH,
     ) -> None:
         self.mod = mod
-        self.lower_operator = lower_operator
+        self.lower_operator = lower_operator or default_operators().lower
         self.trace = trace
         self.vectorize = vectorize
         self.max_depth = max_depth
@@ -129,11 +131,11 @@ class Interpreter:
         found = self._packed(name)
         if found is None:
             unknown_function(name, "there is no packed function", list_global_func_names())
-        if BUILTINS.get(name) is found:
-            return found
-        function = found
+        function, trusted = found, BUILTINS.get(name) is found
 
         def call(*args: Any) -> Any:
+            if trusted:
+                return from_packed(function(*args))
             with blame(name):
                 return from_packed(function(*args))
 
@@ -268,6 +270,6 @@ def _inside(place: Span, span: Span) -> bool:
     return place.source is span.source and span.start <= place.start < span.end
 
 
-def run(mod: IRModule, name: str, *args: Any, lower_operator: LowerOperator | None = None) -> Any:
+def run(mod: IRModule, name: str, *args: Any) -> Any:
     """The result of function `name` of a module on numpy arrays, tuples, shapes and scalars (see `Interpreter`)."""
-    return Interpreter(mod, lower_operator).run(name, *args)
+    return Interpreter(mod).run(name, *args)

@@ -142,33 +142,11 @@ def _first(value: Any, *rest: Any) -> Any:
 OPERATIONS.update({
     "shape_of": _plain(builtins.shape_of),
     "tensor_to_shape": _plain(builtins.tensor_to_shape),
-    "shape_to_tensor": _plain(builtins.shape_to_tensor),
     "null_value": _plain(builtins.null_value),
     "builtin.stop_lift_params": _plain(_first),
     "to_vdevice": _plain(_first),
     "hint_on_device": _plain(_first),
 })  # fmt: skip
-
-
-@_operation("print")
-def _print(interp: Interpreter, scope: Scope, call: relax.Call) -> Any:
-    values = [interp.evaluate(scope, a) for a in call.args]
-    builtins.print_values(*_text_first(call, values))
-    return ()
-
-
-@_operation("assert_op")
-def _assert_op(interp: Interpreter, scope: Scope, call: relax.Call) -> Any:
-    condition, *values = [interp.evaluate(scope, a) for a in call.args]
-    builtins.assert_op(condition, *_text_first(call, values))
-    return ()
-
-
-def _text_first(call: relax.Call, values: list[Any]) -> list[Any]:
-    """The format, which is an attribute or the first value, and the values."""
-    if "format" in call.attrs:
-        return [call.attrs["format"], *values]
-    return values if values and isinstance(values[0], str) else ["", *values]
 
 
 # --- memory -----------------------------------------------------------------------------------------------------------
@@ -221,6 +199,7 @@ def _alloc_storage_builtin(vm: Any, shape: ShapeTuple, *rest: Any) -> Storage:
 
 
 PACKED.update({
+    "vm.builtin.null_value": builtins.null_value,
     "vm.builtin.alloc_shape_heap": _alloc_shape_heap,
     "vm.builtin.make_shape": _make_shape,
     "vm.builtin.alloc_storage": _alloc_storage_builtin,

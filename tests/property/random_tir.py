@@ -160,7 +160,7 @@ class Maker:
         return body
 
     def bindings(self, extents: list[int]) -> tuple[list[tuple[prim.Var, int]], list[PrimExpr], PrimExpr]:
-        """Loops, the axes' values in their variables (some axes are split), and the condition that keeps to the extents."""
+        """Loops, the axes' values in their variables (some axes are split), and what keeps to the extents."""
         loops: list[tuple[prim.Var, int]] = []
         values: list[PrimExpr] = []
         conditions: list[PrimExpr] = []

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from interpreted import OPERATORS, module
+from interpreted import module
 
 from relaxlang.base.diagnostics import DiagnosticError
 from relaxlang.base.dtype import dtype
@@ -89,7 +89,7 @@ def op(name, *args, out=(), **attrs):
 
 def fails(code, words, mod, *args):
     with pytest.raises(DiagnosticError, match=words) as caught:
-        Interpreter(mod, OPERATORS.lower).run("main", *args)
+        Interpreter(mod).run("main", *args)
     assert caught.value.diagnostics[0].code == code
     return caught.value.diagnostics[0]
 
@@ -137,9 +137,9 @@ def test_an_operator_is_computed_by_its_definition_for_the_shapes_at_hand() -> N
     x, y, z = Var("x", tensor_info(None, F32, 2)), Var("y", tensor_info(None, F32, 2)), Var("z")
     mod = program([x, y], [(z, op("matmul", x, y, out_dtype=None))], z)
     a, b = np.random.rand(3, 5).astype("float32"), np.random.rand(5, 2).astype("float32")
-    np.testing.assert_allclose(Interpreter(mod, OPERATORS.lower).run("main", a, b), a @ b, rtol=1e-6)
+    np.testing.assert_allclose(Interpreter(mod).run("main", a, b), a @ b, rtol=1e-6)
     with pytest.raises(DiagnosticError, match=r"5.*2|2.*5"):
-        Interpreter(mod, OPERATORS.lower).run("main", a, a.T[:2].copy())
+        Interpreter(mod).run("main", a, a.T[:2].copy())
 
 
 def test_packed_functions() -> None:
