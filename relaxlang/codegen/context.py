@@ -9,12 +9,15 @@ from relaxlang.base.dtype import DType
 from relaxlang.codegen.lltypes import value_type
 from relaxlang.codegen.target import Target
 from relaxlang.codegen.text import ModuleText
-from relaxlang.ir import prim, tir
+from relaxlang.ir import prim
 from relaxlang.ir.prim import Var
 from relaxlang.ir.tir import PrimFunc
 
 if TYPE_CHECKING:
     from relaxlang.codegen.stmt import StmtEmitter
+
+
+_LIKELY = '!0 = !{!"branch_weights", i32 1000000, i32 1}\n'
 
 
 class KernelContext:
@@ -35,24 +38,12 @@ class KernelContext:
         self.stack = 0
         self.threads = threads and target.num_cores != 1
         self.result: DType | None = None
-        self._metadata = ['!0 = !{!"branch_weights", i32 1000000, i32 1}']
 
     def status(self, message: str) -> str:
         """The status that stands for a message; the same one for the same text."""
         if message not in self.messages:
             self.messages.append(message)
         return str(self.messages.index(message) + 1)
-
-    def loop_metadata(self, loop: tir.For) -> str:
-        """What is to stand after a loop's jump back: hints to LLVM for `unroll` and `vectorized` loops."""
-        hint = {"unroll": '!"llvm.loop.unroll.enable"', "vectorized": '!"llvm.loop.vectorize.enable", i1 true'}.get(
-            loop.kind
-        )
-        if hint is None:
-            return ""
-        n = len(self._metadata)
-        self._metadata += [f"!{n} = distinct !{{!{n}, !{n + 1}}}", f"!{n + 1} = !{{{hint}}}"]
-        return f", !llvm.loop !{n}"
 
     def emit_return(self, em: StmtEmitter, call: prim.Call) -> None:
         """`T.ret(value)`: the status 0, after the value went to where the caller wants it."""
@@ -74,4 +65,4 @@ class KernelContext:
 
     def text(self, triple: str, layout: str) -> str:
         """The whole module's text."""
-        return self.module.text(triple, layout) + "\n".join(self._metadata) + "\n"
+        return self.module.text(triple, layout) + _LIKELY

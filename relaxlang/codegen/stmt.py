@@ -52,7 +52,6 @@ class StmtEmitter(ExprEmitter):
         body: Callable[[str], None],
         *,
         runs: bool,
-        tail: str = "",
         breakable: bool = True,
     ) -> None:
         """A loop of `var` from `first` while less than `end`; `runs` when at least one iteration is certain."""
@@ -73,7 +72,7 @@ class StmtEmitter(ExprEmitter):
         self.loops.pop()
         at.start(latch)
         at.effect(f"{step} = add {'nsw' if var.dtype.is_int else 'nuw'} {kind} {now}, 1")
-        at.finish(f"br i1 {at.value(f'{less} {step}, {end}')}, label %{head}, label %{done}{tail}")
+        at.branch_if(at.value(f"{less} {step}, {end}"), head, done)
         at.start(done)
 
 
@@ -124,10 +123,10 @@ def _serial(em: StmtEmitter, s: tir.For) -> None:
     if fixed is not None and fixed <= 0:
         return
     first, extent, var = em.num(s.min), em.num(s.extent), s.loop_var
-    runs, tail, breakable = fixed is not None, em.context.loop_metadata(s), s.kind != "parallel"
+    runs, breakable = fixed is not None, s.kind != "parallel"
     if isinstance(s.step, prim.IntImm) and s.step.value == 1:
         end = extent if first.ref == "0" else first + extent
-        em.counted(var, first.ref, end.ref, lambda _: em.stmt(s.body), runs=runs, tail=tail, breakable=breakable)
+        em.counted(var, first.ref, end.ref, lambda _: em.stmt(s.body), runs=runs, breakable=breakable)
         return
     step, turn = em.num(s.step), Var("turn", var.dtype)
 
@@ -136,7 +135,7 @@ def _serial(em: StmtEmitter, s: tir.For) -> None:
         em.loops[-1].var = var
         em.stmt(s.body)
 
-    em.counted(turn, "0", extent.ref, body, runs=runs, tail=tail, breakable=breakable)
+    em.counted(turn, "0", extent.ref, body, runs=runs, breakable=breakable)
 
 
 def _while(em: StmtEmitter, s: tir.While) -> None:

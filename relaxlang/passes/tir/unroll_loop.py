@@ -16,7 +16,7 @@ class UnrollLoop(PrimFuncPass):
     """`for i in T.unroll(4): body` becomes four copies of the body.
 
     Loops of more than `max_steps` copies in all, with an extent that is not constant, or with `break` or `continue`,
-    stay loops, which LLVM is asked to unroll.
+    stay loops.
 
     Before:
 

@@ -19,7 +19,7 @@ class VectorizeLoop(PrimFuncPass):
     """`for i in T.vectorized(8): C[i] = A[i] + 1` becomes `C[0:8] = A[0:8] + 1` on vectors of 8 lanes.
 
     What has no vector form (a condition that differs between lanes around a statement, a call, an inner loop whose
-    bounds differ, more than 64 lanes, an extent that is not constant) stays a loop, which LLVM is asked to vectorise.
+    bounds differ, more than 64 lanes, an extent that is not constant) stays a loop.
     Runs on flat buffers.
 
     Before:
@@ -64,8 +64,9 @@ class _Loops(Rewriter):
             return made
         of = made.loop_var.dtype
         try:
-            widen = _Widen(made.loop_var, prim.Ramp(prim.cast(made.min, of), IntImm(of, 1), lanes), lanes)
-            vector: Stmt = widen(made.body)
+            loaded = {n.buffer.data for n in walk(made.body) if isinstance(n, BufferLoad)}
+            ramp = prim.Ramp(prim.cast(made.min, of), IntImm(of, 1), lanes)
+            vector: Stmt = _Widen(made.loop_var, ramp, loaded)(made.body)
         except _NoVectorForm:
             return made
         return vector
@@ -75,8 +76,9 @@ class _Widen(Rewriter):
     """Rewrites a loop body for all iterations at once. An expression that does not depend on the loop variable stays a
     scalar until it meets one that does."""
 
-    def __init__(self, var: Var, ramp: PrimExpr, lanes: int) -> None:
-        self.lanes = lanes
+    def __init__(self, var: Var, ramp: prim.Ramp, loaded: set[Var]) -> None:
+        self.lanes = ramp.lanes
+        self.loaded = loaded
         self.vectors: dict[Var, PrimExpr] = {var: ramp}
 
     def wide(self, e: PrimExpr) -> PrimExpr:
@@ -175,7 +177,9 @@ class _Widen(Rewriter):
         value, indices = self(node.value), tuple(self(i) for i in node.indices)
         if all(i.dtype.lanes == 1 for i in indices) or node.predicate is not None or node.buffer.dtype.lanes > 1:
             raise _NoVectorForm
-        return node.replace(value=self.wide(value), indices=tuple(indices))
+        if node.buffer.data in self.loaded and not _distinct(indices):
+            raise _NoVectorForm  # lanes that meet would not see each other's updates
+        return node.replace(value=self.wide(value), indices=indices)
 
     @on(LetStmt)
     def let(self, node: LetStmt) -> Stmt:
@@ -213,6 +217,11 @@ class _Widen(Rewriter):
         if isinstance(node, Stmt):
             raise _NoVectorForm
         return super().below(node)
+
+
+def _distinct(indices: tuple[PrimExpr, ...]) -> bool:
+    """Whether the lanes are known to be at different places."""
+    return any(isinstance(i, prim.Ramp) and isinstance(i.stride, IntImm) and i.stride.value != 0 for i in indices)
 
 
 def _pure(name: str) -> bool:
