@@ -10,10 +10,12 @@ from relaxlang.arith.classify import INDEX, RING, is_integer, type_range
 from relaxlang.arith.facts import ANY, TRUTH, Bound, Residue
 from relaxlang.arith.linear import Linear
 from relaxlang.ir import prim
-from relaxlang.ir.prim import Call, Cast, IntImm, Max, Min, Mul, PrimExpr
+from relaxlang.ir.prim import Add, Call, Cast, IntImm, Max, Min, Mul, PrimExpr
 
 if TYPE_CHECKING:
     from relaxlang.arith.simplify import Simplifier
+
+_MANY = 16  # terms of a sum that is also looked at as it is written
 
 
 def bound_of(s: Simplifier, expr: PrimExpr) -> Bound:
@@ -31,6 +33,9 @@ def bound_of(s: Simplifier, expr: PrimExpr) -> Bound:
             found = product(s, s.factors[expr]).meet(s.facts.bound(expr))
         else:
             found = bound_of_linear(s, linear)
+            products = len(linear.terms) <= _MANY and any(atom in s.factors for atom in linear.terms)
+            if products and s.taint(expr) == INDEX:
+                found = found.meet(_as_written(s, expr))
     else:
         rule = _RULES.get(expr.__class__)
         found = rule(s, expr) if rule is not None else ANY
@@ -42,6 +47,14 @@ def bound_of(s: Simplifier, expr: PrimExpr) -> Bound:
         return found
     # Data wraps around: bounds that do not fit say nothing, and the type itself bounds it.
     return Bound(low, high).meet(s.facts.bound(expr))
+
+
+def _as_written(s: Simplifier, expr: Any) -> Bound:
+    """The bounds of a sum or product from those of its operands: tighter where multiplying out doubled a factor."""
+    a, b = s.bound(expr.a), s.bound(expr.b)
+    if expr.__class__ is Mul:
+        return multiply(a, b)
+    return Bound(a.min + b.min, a.max + b.max) if expr.__class__ is Add else Bound(a.min - b.max, a.max - b.min)
 
 
 def bound_of_linear(s: Simplifier, linear: Linear) -> Bound:

@@ -20,6 +20,7 @@ from relaxlang.ir.prim import BOOL, EQ, GE, GT, LE, LT, NE, CmpOp, IntImm, Max, 
 if TYPE_CHECKING:
     from relaxlang.arith.simplify import Simplifier
 
+_MAX_OPERANDS = 8  # of a nested minimum or maximum that is recognised in any order
 TRUE, FALSE = IntImm(BOOL, 1), IntImm(BOOL, 0)
 
 
@@ -45,12 +46,19 @@ def decide(s: Simplifier, kind: type, a: PrimExpr, b: PrimExpr) -> bool | None:
     if a is b or a == b:
         return kind is EQ or kind is LE
     difference = s.linear(b).minus(s.linear(a))
-    if kind is LT:
-        return s.sign(difference.shifted(-1))
-    if kind is LE:
-        return s.sign(difference)
+    if kind is LT or kind is LE:
+        known = s.sign(difference.shifted(-1) if kind is LT else difference)
+        return _apart_as_written(s, kind, a, b) if known is None else known
     equal = _is_zero(s, difference)
     return equal if equal is None or kind is EQ else not equal
+
+
+def _apart_as_written(s: Simplifier, kind: type, a: PrimExpr, b: PrimExpr) -> bool | None:
+    """Whether the bounds of both sides by themselves decide a < b or a <= b: they can be better than their difference's."""
+    left, right = s.bound(a), s.bound(b)
+    if left.max < right.min or (kind is LE and left.max <= right.min):
+        return True
+    return False if right.max < left.min or (kind is LT and right.max <= left.min) else None
 
 
 def _is_zero(s: Simplifier, form: Linear) -> bool | None:
@@ -145,9 +153,24 @@ def simplify_minmax(s: Simplifier, node: Any) -> PrimExpr:
         outside = _common_outside(s, kind, a, b)
         if outside is not None:
             return outside
-    elif a == b:
-        return a
-    return node if a is node.a and b is node.b else fold(kind, a, b)
+        return fold(kind, a, b)
+    return a if a == b else fold(kind, a, b)
+
+
+def unordered(expr: Any) -> tuple[type, frozenset[PrimExpr]]:
+    """A key for a minimum, maximum, == or !=, the same whatever the order of the operands (a few levels deep)."""
+    kind = expr.__class__
+    if kind is EQ or kind is NE:
+        return kind, frozenset((expr.a, expr.b))
+    flat: set[PrimExpr] = set()
+    work = [expr.a, expr.b]
+    while work:
+        operand = work.pop()
+        if operand.__class__ is kind and len(flat) + len(work) < _MAX_OPERANDS:
+            work += (operand.a, operand.b)
+        else:
+            flat.add(operand)
+    return kind, frozenset(flat)
 
 
 def _common_outside(s: Simplifier, kind: type[Min] | type[Max], a: PrimExpr, b: PrimExpr) -> PrimExpr | None:

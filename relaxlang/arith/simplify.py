@@ -17,6 +17,7 @@ from relaxlang.base.dtype import DType
 from relaxlang.ir import prim
 from relaxlang.ir.prim import IntImm, Let, PrimExpr, Var, const, fold
 
+_UNORDERED = frozenset({prim.Min, prim.Max, prim.EQ, prim.NE})
 _MAX_REWRITES = 64  # of one node; the rule tables shrink what they touch, this is a belt to the braces
 
 
@@ -47,6 +48,7 @@ class Simplifier:
         self.factors: dict[PrimExpr, tuple[PrimExpr, ...]] = {}
         self.monomials: dict[Any, PrimExpr] = {}
         self.written: dict[Any, tuple[PrimExpr | None, int]] = {}
+        self.commuted: dict[Any, PrimExpr] = {}
         self.divisions: dict[Any, PrimExpr | None] = {}
 
     # --- the linear form ----------------------------------------------------------------------------------------------
@@ -160,6 +162,8 @@ class Simplifier:
             self.stats["rewrites"] += 1
             result = self.simplify(better)
         result = self._told(result)
+        if result.__class__ in _UNORDERED:
+            result = self.commuted.setdefault(compare.unordered(result), result)
         if result == expr:
             return expr
         self.simplify.table[result] = result
@@ -207,7 +211,8 @@ def _binary(s: Simplifier, expr: Any) -> PrimExpr:
     """Operands simplified, constants folded."""
     a, b = s.simplify(expr.a), s.simplify(expr.b)
     if a is expr.a and b is expr.b and not (a.__class__ is IntImm and b.__class__ is IntImm):
-        return expr
+        unchanged: PrimExpr = expr
+        return unchanged
     return fold(expr.__class__, a, b) if is_integer(a.dtype) or a.dtype.kind == "bool" else expr.__class__(a, b)
 
 
