@@ -130,7 +130,9 @@ class Printer:
         """How a node is written inside a line, where nothing binds tighter."""
         write = DOCS.get(node.__class__)
         if write is None:
-            return self.operand(node, 0)
+            if node.__class__ in LEVELED:
+                return self.operand(node, 0)
+            raise TypeError(f"nothing says how a {type(node).__name__} is printed")
         doc = write(self, node)
         return Mark(node, doc) if self.options.positions else doc
 

@@ -115,6 +115,8 @@ def annotation_needed(p: Printer, var: relax.Var, inferred: si.StructInfo | None
     """Whether a binding must state the struct info of its variable, since its value does not give it."""
     from relaxlang.ir.structural import same_struct_info
 
+    if var.struct_info is None:  # in a module that was read without checking
+        return False
     if p.options.types == "all":
         return True
     if inferred is None:

@@ -42,7 +42,9 @@ def value_doc(p: Printer, value: Any) -> Doc:
         return mapping_doc(p, value)
     if isinstance(value, np.generic):
         return value_doc(p, value.item())
-    return array_doc(p, np.asarray(value))
+    if isinstance(value, np.ndarray):
+        return array_doc(p, value)
+    raise TypeError(f"nothing says how an attribute that is a {type(value).__name__} is printed")
 
 
 def mapping_doc(p: Printer, items: Mapping[str, Any]) -> Doc:
