@@ -20,6 +20,7 @@ from relaxlang.ir.prim import PrimExpr, Var
 from relaxlang.ir.tir import Buffer
 from relaxlang.ir.visit import walk
 
+MOST_LANES = 1024
 _PREDICATES = {
     prim.EQ: ("oeq", "eq", "eq"), prim.NE: ("une", "ne", "ne"), prim.LT: ("olt", "slt", "ult"),
     prim.LE: ("ole", "sle", "ule"), prim.GT: ("ogt", "sgt", "ugt"), prim.GE: ("oge", "sge", "uge"),
@@ -62,6 +63,8 @@ class ExprEmitter:
         emit = _TABLE.get(e.__class__)
         if emit is None:
             self.fail("RLX5013", f"a {type(e).__name__} cannot stand in code", e)
+        if e.dtype.lanes > MOST_LANES:
+            self.fail("RLX5016", f"a vector of {e.dtype.lanes} lanes is too long: at most {MOST_LANES}", e)
         made = emit(self, e)
         self._memo[id(e)] = (made, e)
         return made
@@ -230,6 +233,9 @@ def _not(em: ExprEmitter, e: prim.Not) -> str:
 
 
 def _cast(em: ExprEmitter, e: prim.Cast) -> str:
+    source = e.value.dtype
+    if "void" in (source.name, e.of.name) or (source.is_handle and e.of.is_float) or (source.is_float and e.of.is_handle):
+        em.fail("RLX5016", f"a {source} cannot be converted to {e.of}", e)
     return convert(em.num(e.value), e.value.dtype, e.of).ref
 
 
