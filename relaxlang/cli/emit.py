@@ -12,6 +12,7 @@ from relaxlang.base.files import write_atomically
 from relaxlang.base.source import Span
 from relaxlang.cli.compilation import Compilation
 from relaxlang.cli.options import CommandLine, check_word
+from relaxlang.cli.report import write_out
 
 
 class Kind(NamedTuple):
@@ -138,11 +139,10 @@ def emit(c: Compilation, outputs: Iterable[Output]) -> None:
         if output.path != "-":
             write_atomically(output.path, content)
         elif isinstance(content, bytes):
-            sys.stdout.flush()
-            sys.stdout.buffer.write(content)
+            write_out(content)
         else:
-            sys.stdout.write(f"# {output.kind}\n" if len(shown) > 1 else "")
-            sys.stdout.write(content if content.endswith("\n") else content + "\n")
+            head = f"# {output.kind}\n" if len(shown) > 1 else ""
+            write_out(head + content + ("" if content.endswith("\n") else "\n"))
 
 
 def _content(c: Compilation, output: Output) -> str | bytes:

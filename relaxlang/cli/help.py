@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from relaxlang.cli.options import GROUPS, Option
 
-USAGE = """\
+USAGE_TEXT = """\
 usage: relaxc [OPTION]... FILE...        (`-` reads from stdin)
        relaxc FILE                       compile to FILE's name with .rlxe
        relaxc FILE -o OUT                compile to what the suffix of OUT says
@@ -21,7 +21,7 @@ _WIDTH = 100
 
 def help_text(everything: bool) -> str:
     """The usage lines and the groups of options, rare ones only when `everything` is asked for."""
-    parts = [USAGE]
+    parts = [USAGE_TEXT]
     for title, options in GROUPS.items():
         rows = [row for option in options if everything or not option.rare for row in _rows(option)]
         parts.append("\n".join([title + ":", *rows]))

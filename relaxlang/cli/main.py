@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from relaxlang.base.diagnostics import DiagnosticError, RelaxlangError
 from relaxlang.cli.options import CommandLine, read_command_line
-from relaxlang.cli.report import Reporter
+from relaxlang.cli.report import Reporter, output_failed, write_out
 
 if TYPE_CHECKING:
     from relaxlang.cli.compilation import Compilation
@@ -35,9 +35,17 @@ def main(words: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # What is still buffered must not be written when Python ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()
         return BROKEN_PIPE
+    except OSError as error:
+        _discard_output()
+        Reporter().error(output_failed(error), in_program=False)
+        return FAULTY_PROGRAM
+
+
+def _discard_output() -> None:
+    """Drop what is still buffered, so that Python doesn't try to write it when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _guarded(words: Sequence[str]) -> int:
@@ -45,54 +53,59 @@ def _guarded(words: Sequence[str]) -> int:
 
     status = INTERNAL_ERROR
     with CrashGuard(words) as guard:
-        try:
-            line = read_command_line(words)
-        except RelaxlangError as fault:
-            Reporter().error(fault, in_program=False)
-            return USAGE
-        reporter = Reporter(line.value("--diagnostics", "human"), line.value("--color", "auto"))
-        try:
-            answered = _answer(line, reporter)
-        except RelaxlangError as fault:
-            reporter.error(fault, in_program=False)
-            return USAGE
-        status = _Session(line, reporter, guard).run() if answered is None else answered
-        reporter.finish()
+        status = _run(words, guard)
     return INTERNAL_ERROR if guard.crashed else status
 
 
-def _answer(line: CommandLine, reporter: Reporter) -> int | None:
-    """Do what needs no file: help, version, lists. None when there are files to work on."""
-    text = ""
+def _run(words: Sequence[str], guard: CrashGuard) -> int:
+    reporter = Reporter()
+    try:
+        line = read_command_line(words)
+        reporter = Reporter(line.value("--diagnostics", "human"), line.value("--color", "auto"))
+        text = _answer(line)
+    except RelaxlangError as fault:
+        reporter.error(fault, in_program=False)
+        return USAGE
+    try:
+        if text:
+            write_out(text)
+            return DONE
+        if not line.files and not line.has("--dump-pipeline"):
+            from relaxlang.cli.help import USAGE_TEXT
+
+            reporter.say(f"{USAGE_TEXT}\n\nerror: no input file; `relaxc --help` shows the options\n")
+            return USAGE
+        return _Session(line, reporter, guard).run()
+    except RelaxlangError as fault:
+        reporter.error(fault, in_program=False)
+        return FAULTY_PROGRAM
+    finally:
+        reporter.finish()
+
+
+def _answer(line: CommandLine) -> str:
+    """What needs no file: help, version, lists. Empty when there are files to work on."""
     if line.has("--help") or line.has("--help-all"):
         from relaxlang.cli.help import help_text
 
-        text = help_text(line.has("--help-all"))
-    elif line.has("--version"):
+        return help_text(line.has("--help-all"))
+    if line.has("--version"):
         from relaxlang.cli.version import version_text
 
-        text = version_text(line.has("--verbose"))
-    elif line.has("--explain"):
+        return version_text(line.has("--verbose"))
+    if line.has("--explain"):
         from relaxlang.base.codes import explain
 
-        text = explain(line.value("--explain")) + "\n"
-    elif line.has("--list"):
+        return explain(line.value("--explain")) + "\n"
+    if line.has("--list"):
         from relaxlang.cli.listing import listing
 
-        text = listing(line.value("--list"), line.has("--json"))
-    elif line.has("--describe"):
+        return listing(line.value("--list"), line.has("--json"))
+    if line.has("--describe"):
         from relaxlang.cli.describe import describe
 
-        text = describe(line.value("--describe"), line.span("--describe"), line.has("--json"))
-    elif not line.files and not line.has("--dump-pipeline"):
-        from relaxlang.cli.help import USAGE as usage
-
-        reporter.say(f"{usage}\n\nerror: no input file; `relaxc --help` shows the options\n")
-        return USAGE
-    else:
-        return None
-    sys.stdout.write(text)
-    return DONE
+        return describe(line.value("--describe"), line.span("--describe"), line.has("--json"))
+    return ""
 
 
 def _is_usage(fault: RelaxlangError) -> bool:
@@ -119,7 +132,7 @@ class _Session:
             self.reporter.error(fault, in_program=False)
             return USAGE
         if self.line.has("--dump-pipeline"):
-            sys.stdout.write(settings.pipeline_text() + "\n")
+            write_out(settings.pipeline_text() + "\n")
         status = DONE
         for name in self.line.files:
             with self.clock.phase(name):
@@ -170,7 +183,7 @@ class _Session:
             self.reporter.error(fault, in_program=False)
             return FAILED_RUN
         if len(self.line.files) > 1:
-            sys.stdout.write(f"# {compilation.name}\n")
+            write_out(f"# {compilation.name}\n")
         run.show(results)
         if request.save:
             run.save(results, request.save, self.reporter.note)

@@ -20,6 +20,7 @@ class Reporter:
         self.style = cast("Style", style)
         self.color = style == "human" and wants_color(sys.stderr, cast(ColorChoice, color))
         self.reported: list[Diagnostic] = []
+        self._errors = False
 
     def say(self, text: str) -> None:
         """Write text as it is."""
@@ -46,14 +47,33 @@ class Reporter:
             from relaxlang.base.render import summary
 
             last = summary([d for d in self.reported if d.code], color=self.color)
-            if last:
-                self.say(last + "\n")
+            self.say(f"\n{last}\n" if last else "")
 
     def _write(self, found: Sequence[Diagnostic]) -> None:
         from relaxlang.base.render import render
 
-        gap = "\n\n" if self.style == "human" and found[0].level == "error" else "\n"
-        self.say(render(found, style=self.style, color=self.color) + gap)
+        gap = "\n" if self._errors and self.style == "human" else ""
+        self.say(gap + render(found, style=self.style, color=self.color) + "\n")
+        self._errors = found[-1].level == "error"
+
+
+def write_out(content: str | bytes) -> None:
+    """Write results to stdout; `RelaxlangError` when that is impossible (a pipe that closed is BrokenPipeError)."""
+    try:
+        if isinstance(content, bytes):
+            sys.stdout.flush()
+            sys.stdout.buffer.write(content)
+        else:
+            sys.stdout.write(content)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise output_failed(error) from error
+
+
+def output_failed(error: OSError) -> RelaxlangError:
+    """The user's error for a failure to write to stdout."""
+    return RelaxlangError(f"cannot write the output: {(error.strerror or str(error)).lower()}")
 
 
 def _with_notes(diagnostic: Diagnostic, notes: Sequence[str]) -> Diagnostic:

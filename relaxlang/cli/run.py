@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,6 +16,7 @@ from relaxlang.cli.arguments import Argument, read_argument, read_file_argument
 from relaxlang.cli.compilation import Compilation
 from relaxlang.cli.options import CommandLine, number, real
 from relaxlang.cli.parameters import Filler, Parameter, assign, missing, read_dims
+from relaxlang.cli.report import write_out
 from relaxlang.runtime.ndarray import ShapeTuple, dtype_name, wrap
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def _leaves(result: Any) -> Iterator[tuple[str, Any]]:
 def show(results: Sequence[tuple[str, Any]]) -> None:
     """Print results: each with dtype and shape, then as numpy prints it."""
     for label, value in results:
-        sys.stdout.write((f"{label}: " if label else "") + _shown(value) + "\n")
+        write_out((f"{label}: " if label else "") + _shown(value) + "\n")
 
 
 def _shown(value: Any) -> str:

@@ -102,6 +102,8 @@ def _passes(line: CommandLine) -> tuple[Pass, ...]:
 
 def _named(line: CommandLine, option: str) -> Iterator[Pass]:
     """The passes that an option's values name, as lists between commas."""
+    if not line.has(option):
+        return
     from relaxlang.base.diagnostics import Diagnostics
     from relaxlang.passes.pipelines import find_pass
     from relaxlang.syntax.pipeline_text import parse_pipeline
