@@ -50,6 +50,8 @@ def lower_call(definition: OpDef, call: relax.Call, lookup: Lookup) -> Kernel | 
     except Erased:
         raise _not_known(definition, call, tensors) from None
     if isinstance(result, relax.Expr):
+        if ev.fresh and any(v in ev.fresh for v in free_vars(result)):
+            raise _not_known(definition, call, tensors)
         return result.replace(span=call.span) if isinstance(result, relax.Call) else result
     is_tuple = isinstance(result, (tuple, list))
     results = list(result) if is_tuple else [result]

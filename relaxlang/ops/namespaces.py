@@ -305,6 +305,7 @@ _R: dict[str, Any] = {
     "Object": OBJECT,
     "call_pure_packed": _builtin("R.call_pure_packed", _call_packed("call_pure_packed")),
     "call_packed": _builtin("R.call_packed", _call_packed("call_packed")),
+    "prim_value": _builtin("R.prim_value", lambda ev, args, kwargs, node: relax.PrimValue(prim.as_prim(args[0]))),
     "call_tir": _builtin("R.call_tir", _call_tir),
 }
 

@@ -113,10 +113,10 @@ def _default_arg(definition: OpDef, param: OpParam, given: dict[str, Any], span:
 
 
 def _tensor(definition: OpDef, param: OpParam, value: Any, like: DType | None, span: Span | None) -> relax.Expr:
-    import numpy as np
-
     if isinstance(value, relax.Expr):
         return value
+    import numpy as np  # most programs have no such constant, and checking one then needs no numpy
+
     if isinstance(value, (prim.IntImm, prim.FloatImm)):
         return relax.Constant(np.array(value.value, dtype=value.dtype.numpy), span=value.span)
     if isinstance(value, (bool, int, float)):
@@ -204,7 +204,7 @@ def _attribute(definition: OpDef, param: OpParam, value: Any, span: Span | None)
         return None
     for kind in param.kinds:
         if kind == "dtype" and isinstance(value, (str, DType)):
-            return None if value == "" else as_dtype(value, span)
+            return None if value in ("", "void") else as_dtype(value, span)
         if kind == "float" and isinstance(value, int) and not isinstance(value, bool):
             return float(value)
         if kind == "bool" and isinstance(value, int) and value in (0, 1):
