@@ -268,6 +268,8 @@ class _Checker:
         """Whether a call is free of side effects, as far as its callee tells."""
         if isinstance(node.op, relax.Op) and node.op.name not in CORE_OPS and not self.operators.has(node.op.name):
             return True  # reported as unknown
+        if isinstance(node.op, relax.Op) and node.op.name in CORE_OPS and CORE_OPS[node.op.name].quiet:
+            return True
         return is_pure_call(node, self.mod, self.operators)
 
     def conditional(self, node: relax.If, scope: _Scope, span: Span | None) -> None:

@@ -92,7 +92,7 @@ CARRIED: frozenset[str] = frozenset(
     tvm_thread_context tvm_thread_invariant tvm_throw_last_error tvm_tuple tvm_warp_activemask tvm_warp_shuffle
     tvm_warp_shuffle_down tvm_warp_shuffle_up type_annotation TVMBackendAllocWorkspace TVMBackendFreeWorkspace
     vectorcombine vectorhigh vectorlow check_return tvm_check_return tvm_intrin_call nd_mem_alloc_with_scope prefetch
-    dma_copy dma_wait dma_start_group dma_end_group
+    ignore_loop_partition tvm_call_packed_lowered tvm_call_cpacked_lowered llvm_lookup_intrinsic_id dma_copy dma_wait dma_start_group dma_end_group
     """.split()
 )
 """Intrinsics of TVM that no back end here runs. They are read and printed as they are written: the type of the result is

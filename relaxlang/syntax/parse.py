@@ -54,7 +54,7 @@ def parse_source(
         unit = Unit(diagnostics, operators, values or {}, check)
         module = elaborate_module(unit, surface)
         diagnostics.check()
-        if check and verify is not None:
+        if check and verify is not None and unit.verify:
             diagnostics.items += verify(module, unit.operators)
             diagnostics.check()
     return module

@@ -241,7 +241,7 @@ def _prim(ev: RelaxElaborator, node: tree.Call, dtype: Any = None, value: Any = 
             raise error("RLX0113", "`R.Prim` takes a dtype or `value=`", node.span)
         return PrimStructInfo(as_dtype(dtype, node.span))
     if isinstance(value, str):
-        value = ev.quoted(value, node)
+        value = ev.quoted(value, next((k.value for k in node.keywords if k.name == "value"), node))
     known = value if isinstance(value, PrimExpr) else dimension(ev, value, node.span)
     if dtype is not None and as_dtype(dtype, node.span) is not known.dtype:
         raise error("RLX0221", f"`dtype` says `{dtype}`, the value is `{known.dtype}`", node.span)

@@ -69,6 +69,7 @@ class ModuleElaborator:
             )
         if classes:
             self.unit.name = classes[0].name
+            self.unit.verify = not any(_unchecked(d) for d in classes[0].decorators)
         self._own_operators([*module.body, *(classes[0].body if classes else ())])
         ref = ModuleRef(self.unit)
         self.outer.names.update({self.unit.name: ref})
@@ -194,6 +195,10 @@ class ModuleElaborator:
             what = f"`@{kinds[0]}` is not known" if kinds else f"`{stmt.name}` has no decorator"
             raise error("RLX0146", what, stmt.span, help="a function is `@R.function` or `@T.prim_func`")
         name = options.pop("name", stmt.name)
+        if scope is self.outer and "R.function" in kinds:
+            name = _symbol(stmt) or name
+        if options.get("check_well_formed") is False:
+            self.unit.verify = False
         if name in self.order:
             first = self.unit.functions.get(name)
             raise error("RLX0145", f"`{name}` is defined twice in the module", span,  # type: ignore[arg-type]
@@ -216,6 +221,27 @@ class ModuleElaborator:
                 if keyword.name is not None:
                     options[keyword.name] = self.ev.expr(keyword.value, scope)
         return options
+
+
+def _unchecked(decorator: tree.Expr) -> bool:
+    """Whether a decorator says `check_well_formed=False`."""
+    words = decorator.keywords if isinstance(decorator, tree.Call) else ()
+    return any(
+        k.name == "check_well_formed" and isinstance(k.value, tree.Constant) and not k.value.value for k in words
+    )
+
+
+def _symbol(node: tree.FunctionDef) -> str | None:
+    """The name that a function without a module gives itself: `R.func_attr({"global_symbol": "main"})`."""
+    for stmt in node.body:
+        call = stmt.value if isinstance(stmt, tree.ExprStmt) else None
+        if not isinstance(call, tree.Call) or dotted(call).rpartition(".")[2] not in ("func_attr", "func_attrs"):
+            continue
+        if call.args and isinstance(call.args[0], tree.DictExpr):
+            for key, value in zip(call.args[0].keys, call.args[0].values):
+                if isinstance(key, tree.Constant) and key.value == "global_symbol" and isinstance(value, tree.Constant):
+                    return str(value.value)
+    return None
 
 
 def elaborate_module(unit: Unit, module: tree.Module) -> IRModule:

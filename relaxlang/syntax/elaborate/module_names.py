@@ -47,7 +47,7 @@ def _module_global_infos(ev: ModuleEvaluator, node: tree.Call, infos: Any) -> No
         ev.unit.global_infos[str(key)] = tuple(value) if isinstance(value, (list, tuple)) else (value,)
 
 
-@names("vdevice")
+@names("vdevice", "VDevice")
 def _vdevice(
     ev: ModuleEvaluator, node: tree.Call, target: Any = None, vdevice_id: Any = 0, memory_scope: Any = "global"
 ) -> VDevice:

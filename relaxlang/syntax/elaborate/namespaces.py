@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from relaxlang.base.dtype import dtype
+from relaxlang.base.dtype import DType, dtype
 from relaxlang.base.source import Span
 from relaxlang.base.suggest import did_you_mean
 from relaxlang.ir import prim, relax
 from relaxlang.ir.attrs import Attrs
 from relaxlang.ir.intrinsics import CARRIED, CARRIED_NAMESPACES
+from relaxlang.ir.prim import PrimExpr
 from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import Evaluator, Namespace, Scope, Value, as_dtype, error
 from relaxlang.syntax.elaborate import buffers, module_names, relax_calls, relax_names, scalars, tir_names
@@ -33,12 +34,32 @@ class Opaque(Value):
 
     def call(self, ev: Evaluator, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> Any:
         given = kwargs.pop("dtype", None)
-        of = prim.HANDLE if given is None else prim.VOID if given == "" else as_dtype(given, node.span)
+        of = (
+            _carried_type(self.name, args)
+            if given is None
+            else prim.VOID
+            if given == ""
+            else as_dtype(given, node.span)
+        )
         if kwargs:
             raise error(
                 "RLX0104", f"`{self.name}` is carried as it is written, and takes no keyword arguments", node.span
             )
         return prim.Call(of, self.name.removeprefix("T."), call_args(args, node.span), span=node.span)
+
+
+def _carried_type(name: str, args: list[Any]) -> DType:
+    """The type of a carried call that does not state it: its first argument when that is a dtype's name."""
+    if name.startswith("T.tvm_warp_shuffle") and len(args) > 1 and isinstance(args[1], PrimExpr):
+        return args[1].dtype
+    if name == "T.tvm_warp_activemask":
+        return dtype("uint32")
+    if args and isinstance(args[0], (str, DType)):
+        try:
+            return dtype(args[0])
+        except ValueError:
+            return prim.HANDLE
+    return prim.HANDLE
 
 
 class TirNamespace(Namespace):

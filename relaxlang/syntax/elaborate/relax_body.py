@@ -221,6 +221,8 @@ class RelaxElaborator(Evaluator):
             return self.core("shape_of", (value,), EMPTY, (), span)
         if name == "astype":
             return Method(name, value)
+        if name in ("struct_info", "ty") and info is not None:
+            return info
         if isinstance(info, TensorStructInfo) and name in ("dtype", "ndim"):
             known = info.dtype if name == "dtype" else info.ndim if info.ndim >= 0 else None
             if known is not None:
@@ -228,6 +230,13 @@ class RelaxElaborator(Evaluator):
         raise error("RLX0102", f"{self.said(value)} has no attribute `{name}`", span)
 
     def item(self, value: Any, index: Any, span: Span | None) -> Any:
+        if (
+            isinstance(value, tuple)
+            and isinstance(index, int)
+            and value
+            and all(isinstance(v, relax.Expr) for v in value)
+        ):
+            value = self.lift(value, span)
         if not isinstance(value, relax.Expr):
             return super().item(value, index, span)
         info = value.struct_info

@@ -89,11 +89,8 @@ class Body:
         if self.returned is None:
             declared = self.function.declared
             if (
-                (declared is not None
-                and declared != VOID_TUPLE
-                and not _is_unit(declared))
-                or not self.function.node.body
-            ):
+                declared is not None and declared != VOID_TUPLE and not _is_unit(declared)
+            ) or not self.function.node.body:
                 self.ev.unit.report(
                     error(
                         "RLX0410",
@@ -247,6 +244,21 @@ class Body:
             self.function.faulty = True
             return None
         self.value = bound
+        return name
+
+    def _last_block(self, stmt: tree.With, scope: Scope) -> str | None:
+        """A branch that ends with a dataflow block: the block's only output is its value."""
+        self.run((stmt,), scope)
+        outputs = [v for v in self.ev.outputs or () if isinstance(v, relax.Var)]
+        if self.function.faulty:
+            return "_"
+        if len(outputs) != 1:
+            text = "a branch ends with a binding, whose value is the branch's"
+            self.ev.unit.report(error("RLX0402", text, stmt.span))
+            self.function.faulty = True
+            return None
+        name = next(n for n, v in scope.names.items() if isinstance(v, relax.Var) and v.name == outputs[0].name)
+        self.value = scope.names[name]
         return name
 
 

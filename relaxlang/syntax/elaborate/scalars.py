@@ -17,7 +17,7 @@ from relaxlang.ir.prim import PrimExpr
 from relaxlang.ir.relax import GlobalVar
 from relaxlang.ir.visit import walk
 from relaxlang.syntax import tree
-from relaxlang.syntax.comptime import Closure, Evaluator, Scope, Value, as_dtype, describe, error
+from relaxlang.syntax.comptime import Closure, Evaluator, Scope, Value, as_dtype, describe, error, literal
 from relaxlang.syntax.elaborate.native import Names
 
 names = Names("T")
@@ -155,6 +155,16 @@ def _cast_value(ev: Evaluator, node: tree.Call, value: Any, dtype: Any) -> PrimE
     if isinstance(value, (str, DType)):
         value, dtype = dtype, value
     return prim.Cast(as_dtype(dtype, node.span), scalar(value, node.span), span=node.span)
+
+
+@names("IntImm", "FloatImm")
+def _constant(ev: Evaluator, node: tree.Call, dtype: Any, value: Any) -> PrimExpr:
+    return literal(as_dtype(dtype, node.span), value, node.span)
+
+
+@names("StringImm")
+def _string(ev: Evaluator, node: tree.Call, value: Any) -> PrimExpr:
+    return prim.StringImm(str(value), span=node.span)
 
 
 @names("Let")

@@ -258,6 +258,8 @@ def _evaluate(ev: Evaluator, node: tree.Call, value: Any) -> tir.Stmt:
 def _attr(ev: Evaluator, node: tree.Call, of: Any, attr_key: Any = None, value: Any = None) -> Pending:
     if not isinstance(attr_key, str):
         raise error("RLX0116", "`T.attr` takes a node, a key and a value", node.span)
+    if isinstance(of, list):
+        of = tuple(of)
     subject = of.var if isinstance(of, tir.IterVar) and attr_key not in ("thread_extent", "virtual_thread") else of
     if isinstance(subject, (bool, int, float)):
         subject = scalar(subject, node.span)

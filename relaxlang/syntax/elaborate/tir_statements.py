@@ -131,8 +131,11 @@ def _for(ev: BodyElaborator, node: tree.For, scope: Scope) -> None:
 
 
 def _loop_vars(ev: BodyElaborator, target: tree.Expr, domains: list[tir.Range], scope: Scope) -> list[prim.Var]:
-    """A variable for each loop, bound in `scope`; one starred name takes the loops that the others leave, as a tuple."""
+    """A variable for each loop, bound in `scope`; one starred name takes the loops that the others leave, as a
+    tuple, and a single name all of them."""
     targets = list(target.elements) if isinstance(target, (tree.TupleExpr, tree.ListExpr)) else [target]
+    if targets == [target] and len(domains) != 1:
+        targets = [tree.Starred(target, span=target.span)]
     star = next((k for k, t in enumerate(targets) if isinstance(t, tree.Starred)), None)
     rest = len(domains) - len(targets) + 1
     if (star is None and rest != 1) or rest < 0:

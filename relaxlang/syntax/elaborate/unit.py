@@ -65,6 +65,7 @@ class Unit:
         self.recursive: set[str] = set()
         self.attrs: dict[str, Any] = {}
         self.name = "Module"
+        self.verify = True
 
     def reference(self, name: str, span: Span | None) -> GlobalVar:
         """`Module.name`."""
