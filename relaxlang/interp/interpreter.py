@@ -39,8 +39,9 @@ class Interpreter:
     call's arguments are variables of static struct info, that of the values at hand. By default it is that of the
     standard library; a module with operators of its own needs its table's (`Operators.lower`). `packed`
     finds packed functions by name (None: there is none). `trace(binding, value)` is called after each binding.
-    `vectorize=False` computes every iteration of every loop on its own. An interpreter has no state of its own:
-    threads may share one.
+    `vectorize=False` computes every iteration of every loop on its own. `verify=True` holds each value against the
+    struct info of the variable that it is bound to, and each result against that of its function: a way to test
+    inference and passes. An interpreter has no state of its own: threads may share one.
     """
 
     def __init__(
@@ -50,12 +51,14 @@ class Interpreter:
         packed: Callable[[str], PackedFunc | None] = find_func,
         trace: Trace | None = None,
         vectorize: bool = True,
+        verify: bool = False,
         max_depth: int = MAX_DEPTH,
     ) -> None:
         self.mod = mod
         self.lower_operator = lower_operator or default_operators().lower
         self.trace = trace
         self.vectorize = vectorize
+        self.verify = verify
         self.max_depth = max_depth
         self._packed = packed
 
@@ -94,7 +97,11 @@ class Interpreter:
             match(scope, param.struct_info, arg, f"parameter `{param.name}` of `{name}`")
             scope.values[param] = arg
         scope.equations.solve()
-        return self.evaluate(scope, function.body)
+        result = self.evaluate(scope, function.body)
+        if self.verify and function.ret_struct_info is not None:
+            match(scope, function.ret_struct_info, result, f"the result of `{name}`")
+            scope.equations.solve()
+        return result
 
     def _wrong_count(self, function: relax.Function, name: str, args: Sequence[Any]) -> None:
         checks.wrong_count(name, tuple([p.name for p in function.params]), len(function.params), len(args))
@@ -172,6 +179,9 @@ class Interpreter:
             value = self.evaluate(scope, binding.value)
             if isinstance(binding, relax.MatchCast):
                 match(scope, binding.struct_info, value, f"match_cast of `{binding.var.name}` in `{scope.function}`")
+                scope.equations.solve()
+            if self.verify:
+                match(scope, binding.var.struct_info, value, f"variable `{binding.var.name}` of `{scope.function}`")
                 scope.equations.solve()
         except DiagnosticError as error:
             raise placed(error, binding.span) from error.__cause__

@@ -446,3 +446,12 @@ def test_long_chains_of_bindings_and_deep_expressions() -> None:
         deep = prim.Add(deep, n)
     p = Var("p", PrimStructInfo(INT64, n))
     assert run(program([p], [], PrimValue(deep)), "main", 1) == 5001
+
+
+def test_verification_holds_values_against_struct_info() -> None:
+    n = size("n")
+    x, y = Var("x", tensor(n)), Var("y", tensor(n + 1))
+    mod = program([x], [(y, x)], y)
+    assert run(mod, "main", vector(1, 2)).tolist() == [1, 2]
+    with pytest.raises(DiagnosticError, match="variable `y` of `main`: dimension 0 is 2, expected"):
+        Interpreter(mod, verify=True).run("main", vector(1, 2))

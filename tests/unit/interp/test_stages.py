@@ -46,7 +46,9 @@ PROGRAMS: dict[str, tuple[str, list[Any]]] = {
         @R.function
         def main(x: R.Tensor((3,), "float32"), y: R.Tensor((3,), "float32")) -> R.Tensor((3,), "float32"):
             @R.function
-            def make(c: R.Tensor((3,), "float32")) -> R.Object:
+            def make(
+                c: R.Tensor((3,), "float32")
+            ) -> R.Callable((R.Tensor((3,), "float32"),), R.Tensor((3,), "float32")):
                 @R.function
                 def adder(v: R.Tensor((3,), "float32")) -> R.Tensor((3,), "float32"):
                     s = R.add(v, c)
@@ -118,10 +120,10 @@ def flat(value: Any) -> list[Any]:
 def test_a_program_means_the_same_after_every_pass(name: str, passes: str) -> None:
     text, args = PROGRAMS[name]
     mod = module(text)
-    wanted = flat(Interpreter(mod).run("main", *args))
+    wanted = flat(Interpreter(mod, verify=True).run("main", *args))
     for step in pipeline(passes).passes:
         mod = step.run(mod, PassContext.current())
-        result = flat(Interpreter(mod).run("main", *args))
+        result = flat(Interpreter(mod, verify=True).run("main", *args))
         assert len(result) == len(wanted)
         for got, want in zip(result, wanted):
             np.testing.assert_array_equal(got, want, err_msg=step.name)
