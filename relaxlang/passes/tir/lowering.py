@@ -11,6 +11,7 @@ from relaxlang.passes.tir.flatten_buffer import FlattenBuffer
 from relaxlang.passes.tir.lower_init_block import LowerInitBlock
 from relaxlang.passes.tir.lower_match_buffer import LowerMatchBuffer
 from relaxlang.passes.tir.lower_opaque_block import LowerOpaqueBlock
+from relaxlang.passes.tir.plan_and_update_buffer_allocation_location import PlanAndUpdateBufferAllocationLocation
 from relaxlang.passes.tir.remove_no_op import RemoveNoOp
 from relaxlang.passes.tir.reorder_reductions import ReorderReductions
 from relaxlang.passes.tir.stmt_simplify import StmtSimplify
@@ -18,6 +19,7 @@ from relaxlang.passes.tir.unroll_loop import UnrollLoop
 from relaxlang.passes.tir.vectorize_loop import VectorizeLoop
 
 LOWERING: tuple[PrimFuncPass, ...] = (
+    PlanAndUpdateBufferAllocationLocation(),
     CheckParallelLoops(),
     ReorderReductions(),
     LowerInitBlock(),

@@ -1,0 +1,137 @@
+"""Lowering of TensorIR: what the passes refuse to do."""
+
+from textwrap import dedent, indent
+
+import pytest
+
+import relaxlang
+from relaxlang.base.diagnostics import DiagnosticError
+from relaxlang.ir import tir
+from relaxlang.ir.tir import PrimFunc
+from relaxlang.ir.visit import walk
+from relaxlang.passes.tir.check_parallel_loops import check_parallel_loops
+from relaxlang.passes.tir.lower_init_block import lower_init_block
+from relaxlang.passes.tir.lowering import lower
+from relaxlang.passes.tir.reorder_reductions import reorder_reductions
+from relaxlang.passes.tir.stmt_simplify import stmt_simplify
+from relaxlang.passes.tir.vectorize_loop import vectorize_loop
+
+
+def prim_func(params: str, body: str) -> PrimFunc:
+    text = f"@T.prim_func\ndef f({params}):\n" + indent(dedent(body).strip(), "    ")
+    func = relaxlang.parse("@I.ir_module\nclass Module:\n" + indent(text, "    ") + "\n")["f"]
+    assert isinstance(func, PrimFunc)
+    return func
+
+
+def loops(func: PrimFunc) -> str:
+    return " ".join(n.loop_var.name for n in walk(func.body) if isinstance(n, tir.For))
+
+
+def reduction(kinds: str, order: str, store: str, bounds: str = "8, 8, 8") -> PrimFunc:
+    return prim_func(
+        'A: T.Buffer((8, 8), "float32"), B: T.Buffer((8, 8), "float32"), C: T.Buffer((8, 8), "float32")',
+        f"""
+        for {order} in T.grid({bounds}):
+            with T.block("b"):
+                vi, vj, vk = T.axis.remap("{kinds}", [i, j, k])
+                with T.init():
+                    {store.split(" = ")[0]} = T.float32(0)
+                {store}
+        """,
+    )
+
+
+@pytest.mark.parametrize(
+    "store, wanted",
+    [
+        ("C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]", "i k j"),
+        ("C[vi, vj] = C[vi, vj] + A[vk, vi] * B[vk, vj]", "i k j"),
+        ("C[vj, vi] = C[vj, vi] + A[vk, vi] * B[vk, vj]", "j k i"),
+        ("C[vi, vj] = C[vi, vj] + A[vj, vk] * B[vk, vi]", "i j k"),  # no loop is contiguous everywhere
+        ("C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vj, vk]", "i j k"),  # dot products run along memory
+    ],
+)
+def test_order_of_reductions(store: str, wanted: str) -> None:
+    assert loops(reorder_reductions(reduction("SSR", "i, j, k", store))) == wanted
+
+
+def test_init_goes_before_the_outermost_reduction_loop() -> None:
+    func = lower_init_block(reduction("SSR", "i, k, j", "C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]"))
+    assert loops(func) == "i j_init k j"
+
+
+def test_condition_around_a_reduction_keeps_its_init_inside() -> None:
+    func = prim_func(
+        'A: T.Buffer((8, 8), "float32"), C: T.Buffer((8,), "float32")',
+        """
+        for i, k in T.grid(8, 8):
+            if i < k:
+                with T.block("b"):
+                    vi, vk = T.axis.remap("SR", [i, k])
+                    with T.init():
+                        C[vi] = T.float32(0)
+                    C[vi] = C[vi] + A[vi, vk]
+        """,
+    )
+    lowered = lower_init_block(func)
+    assert loops(lowered) == "i k"
+    (block,) = (n for n in walk(lowered.body) if isinstance(n, tir.Block) and n.name_hint == "b")
+    assert isinstance(block.body, tir.SeqStmt) and isinstance(block.body.seq[0], tir.IfThenElse)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "for i in T.parallel(8):\n    for j in range(8):\n        C[j, 0] = C[j, 0] + A[i, j]",
+        "for i in T.parallel(8):\n    C[0, 0] = T.max(A[i, 0], C[0, 0])",
+        "for i in T.parallel(8):\n    for j in T.parallel(8):\n        C[i, 0] = C[i, 0] + A[i, j]",
+    ],
+)
+def test_parallel_loops_that_race(body: str) -> None:
+    with pytest.raises(DiagnosticError, match="RLX5011"):
+        check_parallel_loops(prim_func('A: T.Buffer((8, 8), "float32"), C: T.Buffer((8, 8), "float32")', body))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "for i in T.parallel(8):\n    for j in range(8):\n        C[i, 0] = C[i, 0] + A[i, j]",
+        "for i in T.parallel(8):\n    x: T.int32 = 7 - i\n    C[x, 0] = C[x, 0] + A[i, 0]",
+        "for i in T.parallel(4):\n    for j in range(i * 2, i * 2 + 2):\n        C[j, 0] = C[j, 0] + A[i, 0]",
+        'for i in T.parallel(8):\n    with T.block("b"):\n'
+        '        B = T.alloc_buffer((1,), "float32")\n        B[0] = B[0] + A[i, 0]',
+    ],
+)
+def test_parallel_loops_that_do_not_race(body: str) -> None:
+    check_parallel_loops(prim_func('A: T.Buffer((8, 8), "float32"), C: T.Buffer((8, 8), "float32")', body))
+
+
+@pytest.mark.parametrize(
+    "body, vector",
+    [
+        ("C[j] = A[j] * A[0]", True),
+        ('C[j * 2] = A[j] + T.Cast("float32", j)', True),
+        ("if j < 3:\n    C[j] = A[j]", False),
+        ("A[j + 1] = A[j]", False),
+        ("C[j // 2] = C[j // 2] + A[j]", False),
+        ("C[0] = A[j]", False),
+    ],
+)
+def test_loops_with_and_without_vector_form(body: str, vector: bool) -> None:
+    func = prim_func(
+        'A: T.Buffer((32,), "float32"), C: T.Buffer((32,), "float32")',
+        "for j in T.vectorized(8):\n" + indent(body, "    "),
+    )
+    assert (loops(vectorize_loop(func)) == "") == vector
+
+
+def test_values_from_memory_are_not_simplified() -> None:
+    text = "for i in range(8):\n    A[i] = A[i] * 2 // 2 + (i * 2) // 2"
+    func = stmt_simplify(prim_func('A: T.Buffer((8,), "int32")', text))
+    assert "A[i] = A[i] * 2 // 2 + i" in str(func)
+
+
+def test_lowering_is_idempotent() -> None:
+    func = lower(reduction("SSR", "i, j, k", "C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]"))
+    relaxlang.assert_structural_equal(lower(func), func)
