@@ -234,7 +234,11 @@ def _not(em: ExprEmitter, e: prim.Not) -> str:
 
 def _cast(em: ExprEmitter, e: prim.Cast) -> str:
     source = e.value.dtype
-    if "void" in (source.name, e.of.name) or (source.is_handle and e.of.is_float) or (source.is_float and e.of.is_handle):
+    if (
+        "void" in (source.name, e.of.name)
+        or (source.is_handle and e.of.is_float)
+        or (source.is_float and e.of.is_handle)
+    ):
         em.fail("RLX5016", f"a {source} cannot be converted to {e.of}", e)
     return convert(em.num(e.value), e.value.dtype, e.of).ref
 
