@@ -17,6 +17,7 @@ from importlib.util import find_spec
 
 from relaxlang.base.diagnostics import fail
 from relaxlang.base.files import write_atomically
+from relaxlang.codegen.pool import LAUNCH
 from relaxlang.codegen.target import Target
 from relaxlang.runtime.executable import Executable, ObjectCode
 from relaxlang.runtime.module import RuntimeModule
@@ -25,22 +26,24 @@ LINK_SECONDS = 300
 _COMPILERS = ("cc", "gcc", "clang")
 _LAUNCHER = "relaxlang_launcher"
 
-_GLUE = """
-target triple = "{triple}"
-
-module asm "{section}"
-module asm ".globl {underscore}relaxlang_executable"
-module asm ".balign 64"
-module asm "{underscore}relaxlang_executable:"
-module asm ".incbin \\22{blob}\\22"
-module asm ".globl {underscore}relaxlang_executable_size"
-module asm ".balign 8"
-module asm "{underscore}relaxlang_executable_size:"
-module asm ".quad {size}"
+# Assembly, so that megabytes of constants are copied by the assembler and never become text.
+_DATA = """\
+{section}
+.globl {underscore}relaxlang_executable
+.balign 64
+{underscore}relaxlang_executable:
+.incbin "{blob}"
+.globl {underscore}relaxlang_executable_size
+.balign 8
+{underscore}relaxlang_executable_size:
+.quad {size}
+{trailer}
 """
 
 # For kernels with parallel loops, so that a library without relaxlang around it is complete.
 _LAUNCH = """
+target triple = "{triple}"
+
 @relaxlang_launcher = global ptr @serial
 
 define internal void @serial(ptr %body, ptr %context, i64 %extent, i64 %grain) {{
@@ -72,39 +75,39 @@ def shared_library(executable: Executable) -> bytes:
     triple = objects[0].triple if objects else Target().mtriple
     linker = _linker(triple)
     with tempfile.TemporaryDirectory(prefix="relaxlang-") as folder:
-        parts = [os.path.join(folder, f"{i}.o") for i in range(len(objects) + 1)]
-        contents = [*(o.code for o in objects), _glue(executable, triple, folder)]
-        for part, content in zip(parts, contents):
-            with open(part, "wb") as file:
+        contents = {f"{i}.o": content.code for i, content in enumerate(objects)}
+        if any(LAUNCH.encode() in content for content in contents.values()):
+            contents["launch.o"] = _launch(triple)
+        # The machine that the code is for is still wanted when the library is loaded; the code itself is beside it.
+        bare = tuple(ObjectCode(b"", o.triple, o.cpu, o.features) for o in objects[:1])
+        blob = executable.with_objects(bare).to_bytes()
+        contents["data.s"] = _data(triple, os.path.join(folder, "executable"), len(blob)).encode()
+        for name, content in {**contents, "executable": blob}.items():
+            with open(os.path.join(folder, name), "wb") as file:
                 file.write(content)
         made = os.path.join(folder, "library")
-        _link([*linker, "-shared", "-o", made, *parts, "-lm"])
+        _link([*linker, "-shared", "-o", made, *(os.path.join(folder, name) for name in contents), "-lm"])
         with open(made, "rb") as file:
             return file.read()
 
 
-def _glue(executable: Executable, triple: str, folder: str) -> bytes:
-    """The object file with the executable's bytes and what the kernels need of their host."""
-    from relaxlang.codegen.compile import object_code
-    from relaxlang.codegen.pool import LAUNCH
-
-    # The machine that the code is for is still wanted when the library is loaded; the code itself is beside it.
-    bare = tuple(ObjectCode(b"", o.triple, o.cpu, o.features) for o in executable.objects[:1])
-    blob = executable.with_objects(bare).to_bytes()
-    path = os.path.join(folder, "executable")
-    with open(path, "wb") as file:
-        file.write(blob)
+def _data(triple: str, path: str, size: int) -> str:
+    """Assembly that holds the content of a file of `size` bytes under the executable's symbols."""
     apple = "apple" in triple
-    parallel = any(LAUNCH.encode() in o.code for o in executable.objects)
-    text = (_GLUE + (_LAUNCH if parallel else "")).format(
-        triple=triple,
+    return _DATA.format(
         section=".section __TEXT,__const" if apple else ".section .rodata",
         underscore="_" if apple else "",
         blob=path.replace("\\", "/"),
-        size=len(blob),
-        launch=LAUNCH,
+        size=size,
+        trailer="" if apple else '.section .note.GNU-stack,"",%progbits',
     )
-    return object_code(text, Target({"kind": "llvm", "mtriple": triple}))
+
+
+def _launch(triple: str) -> bytes:
+    """The object file by which parallel loops find somebody to run them."""
+    from relaxlang.codegen.compile import object_code
+
+    return object_code(_LAUNCH.format(triple=triple, launch=LAUNCH), Target({"kind": "llvm", "mtriple": triple}))
 
 
 def _linker(triple: str) -> list[str]:
