@@ -164,8 +164,7 @@ def _operator(interp: Interpreter, scope: Scope, e: relax.Call) -> Any:
     values = [interp.evaluate(inner, a) for a in lowered.args]
     scalars = shape_of(interp, inner, lowered.tir_vars)
     outputs = outputs_for(interp, inner, lowered.out)
-    given = iter([*values, *leaves(outputs), *scalars])
-    call_prim_func(interp, lowered.func, f"R.{e.op.name}", list(given), e.span)
+    call_prim_func(interp, lowered.func, f"R.{e.op.name}", [*values, *leaves(outputs), *scalars])
     return outputs
 
 

@@ -54,6 +54,7 @@ class Frame:
         self.owned: set[tir.Buffer] = set()  # buffers whose declaration allocates
         self.matched: set[prim.Var] = set()  # variables that buffers of regions define, anew each time
         self.sequential: set[tir.For] = set()  # loops that were found to need their order
+        self.bodies: dict[tir.For, Any] = {}  # what `interp.parallel` has found out about loops
 
     def __call__(self, e: PrimExpr) -> Value:
         """The value of an expression."""
@@ -76,13 +77,18 @@ class Frame:
 
     def declared(self, buffer: tir.Buffer) -> View:
         """The view that a buffer's own fields describe, from its data pointer on."""
-        pointer = self.env.get(buffer.data)
-        if not isinstance(pointer, Pointer):
-            fail("RLX6032", f"buffer `{buffer.name}` has no memory", buffer.span)
+        pointer = self.pointer(buffer)
         shape = [self.number(n) for n in buffer.shape]
         strides = [self.number(n) for n in buffer.strides] or row_major(shape)
         first = 0 if buffer.elem_offset is None else self.number(buffer.elem_offset)
         return View(buffer, pointer, shape, strides, first)
+
+    def pointer(self, buffer: tir.Buffer) -> Pointer:
+        """The data pointer of a buffer."""
+        found = self.env.get(buffer.data)
+        if not isinstance(found, Pointer):
+            fail("RLX6032", f"buffer `{buffer.name}` has no memory", buffer.span)
+        return found
 
     def load(self, e: prim.BufferLoad) -> Value:
         """The elements that a load names."""

@@ -110,7 +110,7 @@ class Interpreter:
         """Call a function of the module by name; a PrimFunc without a result gives the empty tuple."""
         function = self.mod[callee]
         if isinstance(function, tir.PrimFunc):
-            result = call_prim_func(self, function, callee.name, args, span)
+            result = call_prim_func(self, function, callee.name, args)
             return () if result is None else result.item()
         if isinstance(function, relax.ExternFunc):
             return self.call_packed(function.name, args, span)
@@ -121,7 +121,7 @@ class Interpreter:
         function = self.mod[callee]
         if not isinstance(function, tir.PrimFunc):
             fail("RLX6034", f"`{callee.name}` is no PrimFunc, and TensorIR can call no other function", span)
-        return call_prim_func(self, function, callee.name, args, span)
+        return call_prim_func(self, function, callee.name, args)
 
     def invoke_closure(self, closure: Any, *args: Any) -> Any:
         """Call a function value (builtins call this on what they take for the virtual machine)."""

@@ -12,9 +12,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+import relaxlang.interp.loops  # noqa: F401 - enters the executors of loops
 from relaxlang.base.diagnostics import fail
-from relaxlang.base.source import Span
-from relaxlang.interp import calls, loops, numeric
+from relaxlang.interp import calls, numeric
 from relaxlang.interp.expr import Frame, Host
 from relaxlang.interp.memory import Array, Pointer, element_strides, share
 from relaxlang.interp.shapes import Equations
@@ -24,10 +24,8 @@ from relaxlang.runtime import checks
 from relaxlang.runtime.kernel_signature import scalar_fits
 from relaxlang.runtime.ndarray import as_tensor, is_tensor
 
-__all__ = ["call_prim_func", "loops"]
 
-
-def call_prim_func(host: Host, func: tir.PrimFunc, name: str, args: Sequence[Any], span: Span | None = None) -> Any:
+def call_prim_func(host: Host, func: tir.PrimFunc, name: str, args: Sequence[Any]) -> Any:
     """Run `func` (called `name` in messages) on arrays, pointers and scalars; what `T.ret` returned, or None.
 
     Raises RLX6001 to RLX6005 for arguments that do not fit the parameters, and what the body raises.

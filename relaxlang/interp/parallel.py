@@ -21,7 +21,7 @@ from relaxlang.base.diagnostics import DiagnosticError
 from relaxlang.interp import numeric
 from relaxlang.interp.expr import Frame
 from relaxlang.interp.intrinsics import PURE
-from relaxlang.interp.memory import Array, Memory, View
+from relaxlang.interp.memory import Array, View
 from relaxlang.interp.numeric import Value
 from relaxlang.ir import prim, tir
 from relaxlang.ir.prim import PrimExpr
@@ -32,9 +32,7 @@ MOST = 1 << 24  # instances, offsets, or elements of private memory
 
 Places: TypeAlias = "dict[tuple[tir.Buffer, tuple[PrimExpr, ...]], None]"
 
-_IN_ORDER = (
-    tir.While, tir.Break, tir.Continue, tir.MatchBufferRegion, tir.AllocConst, tir.BufferRealize, prim.StringImm,
-)  # fmt: skip
+_IN_ORDER = (tir.While, tir.Break, tir.Continue, tir.MatchBufferRegion, tir.AllocConst, tir.BufferRealize)
 _CALLS = frozenset(PURE) | {"if_then_else", "assume"}
 
 
@@ -147,7 +145,7 @@ class _Survey(Frame):
         self.env.frame = self
         self.views = {buffer: view for buffer, view in frame.views.items() if buffer not in body.declared}
         self.private = body.private
-        self.written: set[Memory] = set()
+        self.written = {self.pointer(buffer).memory for buffer, _ in body.stores}
 
     def load(self, e: prim.BufferLoad) -> Value:
         if e.buffer.data in self.private:
@@ -167,7 +165,7 @@ def independent(frame: Frame, loop: tir.For, first: int, count: int, step: int) 
     if not frame.host.vectorize or count < FEWEST or instances > MOST or loop in frame.sequential:
         return False
     try:
-        body = _Body(loop)
+        body = frame.bodies.get(loop) or frame.bodies.setdefault(loop, _Body(loop))
         survey = _Survey(frame, body)
         values = (first + step * np.arange(count)).astype(numeric.numpy_type(loop.loop_var.dtype))
         survey.env[loop.loop_var] = values.reshape(count, *[1] * len(frame.grid))
@@ -192,7 +190,6 @@ def _affordable(survey: _Survey, body: _Body, instances: int) -> bool:
 def _disjoint(survey: _Survey, body: _Body, owner: Array) -> bool:
     """Whether no iteration touches an element that another one stores to."""
     views: dict[tir.Buffer, View] = {buffer: survey.view(buffer) for buffer, _ in (*body.stores, *body.loads)}
-    survey.written = {views[buffer].pointer.memory for buffer, _ in body.stores}
     for memory in survey.written:
         stores = [key for key in body.stores if views[key[0]].pointer.memory is memory]
         loads = [key for key in body.loads if views[key[0]].pointer.memory is memory]

@@ -455,3 +455,11 @@ def test_verification_holds_values_against_struct_info() -> None:
     assert run(mod, "main", vector(1, 2)).tolist() == [1, 2]
     with pytest.raises(DiagnosticError, match="variable `y` of `main`: dimension 0 is 2, expected"):
         Interpreter(mod, verify=True).run("main", vector(1, 2))
+
+
+def test_what_nests_too_deeply_is_a_diagnostic() -> None:
+    n = size("n")
+    deep = n
+    for _ in range(100_000):
+        deep = prim.Add(deep, n)
+    fails("RLX6034", "nests too deeply", program([Var("p", PrimStructInfo(INT64, n))], [], PrimValue(deep)), 1)
