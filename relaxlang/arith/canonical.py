@@ -1,12 +1,13 @@
 """The canonical form of sums: expression to linear form and back.
 
-`ring` reads a tree of + - * as a linear form modulo 2**bits, which always holds. `Simplifier.linear` gives the form that
-also holds over the integers: the same one, unless data may wrap around; then the tree is one opaque atom.
-`emit` writes a form as an expression; forms that are equal are written the same way within one simplifier.
+`ring` reads a tree of + - * as a linear form modulo 2**bits, which always holds. `Simplifier.linear` gives the form
+that also holds over the integers: the same one, unless data may wrap around; then the tree is one opaque atom. `emit`
+writes a form as an expression; forms that are equal are written the same way within one simplifier.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from relaxlang.arith.classify import RING, preserves_value, type_range
@@ -18,6 +19,7 @@ from relaxlang.ir.prim import Add, Cast, IntImm, Mul, PrimExpr, Sub, cast, const
 if TYPE_CHECKING:
     from relaxlang.arith.simplify import Simplifier
 
+Prepare = Callable[[PrimExpr], PrimExpr]
 _MAX_DEGREE = 16  # a product of more factors is left as it is
 _MAX_EXPANSION = 24  # a product of sums is multiplied out up to this many terms
 
@@ -76,18 +78,23 @@ def _shares(parts: list[Any]) -> list[tuple[PrimExpr, int]]:
 
 
 def ring_of(s: Simplifier, expr: PrimExpr) -> Linear:
-    """The linear form of an integer expression, modulo 2**bits."""
-    return _form_of(s, ring_parts(expr)) if expr.__class__ in RING else leaf_form(s, expr)
+    """The linear form of an integer expression over simplified leaves, modulo 2**bits."""
+    return _form_of(s, ring_parts(expr), _as_it_is) if expr.__class__ in RING else leaf_form(s, expr)
 
 
-def _form_of(s: Simplifier, parts: list[Any]) -> Linear:
+def _as_it_is(expr: PrimExpr) -> PrimExpr:
+    return expr
+
+
+def _form_of(s: Simplifier, parts: list[Any], prepare: Prepare) -> Linear:
+    """The form of a tree of sums (its `ring_parts`), each leaf first prepared: simplified, or taken as it is."""
     terms: dict[PrimExpr, int] = {}
     total = 0
     for leaf, share in _shares(parts):
         if leaf.__class__ is IntImm:
             total += leaf.value * share
             continue
-        form = product(s, leaf) if leaf.__class__ is Mul else leaf_form(s, s.simplify(leaf))
+        form = product(s, leaf, prepare) if leaf.__class__ is Mul else leaf_form(s, prepare(leaf))
         total += form.const * share
         for atom, coefficient in form.terms.items():
             terms[atom] = terms.get(atom, 0) + coefficient * share
@@ -105,7 +112,7 @@ def leaf_form(s: Simplifier, leaf: PrimExpr) -> Linear:
     return Linear({leaf: 1})
 
 
-def product(s: Simplifier, expr: PrimExpr) -> Linear:
+def product(s: Simplifier, expr: PrimExpr, prepare: Prepare) -> Linear:
     """The form of a product of two expressions that are no constants: sums of monomials, or one opaque monomial."""
     factors: list[PrimExpr] = []
     work = [expr]
@@ -116,19 +123,19 @@ def product(s: Simplifier, expr: PrimExpr) -> Linear:
         else:
             factors.append(node)
         if len(factors) + len(work) > _MAX_DEGREE:
-            return _opaque(s, expr)
+            return _opaque(s, expr, prepare)
     result = Linear({}, 1)
     for factor in factors:
-        form = s.ring(factor) if factor.__class__ in RING else leaf_form(s, s.simplify(factor))
+        form = leaf_form(s, prepare(factor))
         if (len(result.terms) + 1) * (len(form.terms) + 1) > _MAX_EXPANSION:
-            return _opaque(s, expr)
+            return _opaque(s, expr, prepare)
         result = multiply(s, result, form, expr.dtype)
     return result
 
 
-def _opaque(s: Simplifier, expr: PrimExpr) -> Linear:
+def _opaque(s: Simplifier, expr: PrimExpr, prepare: Prepare) -> Linear:
     assert isinstance(expr, Mul)
-    a, b = s.simplify(expr.a), s.simplify(expr.b)
+    a, b = prepare(expr.a), prepare(expr.b)
     made = expr if a is expr.a and b is expr.b else fold(Mul, a, b)
     if isinstance(made, Mul) and not is_multiple(made):
         s.factors.setdefault(made, (a, b))
@@ -168,11 +175,11 @@ def monomial(s: Simplifier, x: PrimExpr, y: PrimExpr, dtype: DType) -> PrimExpr:
 
 # --- and back ---------------------------------------------------------------------------------------------------------
 def simplify_ring(s: Simplifier, expr: PrimExpr) -> PrimExpr:
-    """An integer sum, difference or product in its canonical form, or as it stands where that takes fewer operations."""
+    """An integer sum or product in its canonical form, or as it stands where that takes fewer operations."""
     parts = ring_parts(expr)
     linear = s.ring.table.get(expr)
     if linear is None:
-        linear = s.ring.table[expr] = _form_of(s, parts)
+        linear = s.ring.table[expr] = _form_of(s, parts, s.simplify)
     if not linear.terms:
         return const(linear.const, expr.dtype)
     key = (linear.key(), expr.dtype)
@@ -280,7 +287,7 @@ def fits(s: Simplifier, part: Linear, dtype: DType, whole: Linear | None = None)
 
 
 def _machine_bound(s: Simplifier, linear: Linear) -> tuple[float, float]:
-    """The bounds of a form whose atoms are in the range of their types; a product that was multiplied out need not be."""
+    """The bounds of a form whose atoms are in the range of their types; multiplied-out products may not be."""
     low: float = linear.const
     high: float = linear.const
     for atom, c in linear.terms.items():

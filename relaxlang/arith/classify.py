@@ -1,9 +1,9 @@
 """Which expressions may wrap around, and which have effects.
 
-An *index* expression is made of int32 and int64 variables and constants; a program whose index arithmetic overflows is
-wrong already, so such expressions are taken to have their mathematical value. *Data* comes from memory, from calls, from
-unsigned or narrow types; it wraps around as the program says, and a sum of data equals its mathematical value only where
-its bounds prove that it fits. What has *effects* is never moved, dropped or doubled.
+An *index* expression is made of int32 and int64 variables and constants; a program whose index arithmetic overflows
+is wrong already, so such expressions are taken to have their mathematical value. *Data* comes from memory, from
+calls, from unsigned or narrow types; it wraps around as the program says, and a sum of data equals its mathematical
+value only where its bounds prove that it fits. What has *effects* is never moved, dropped or doubled.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Comparisons, minima and maxima, by way of the difference of their operands.
 
-A comparison is decided when the bounds, residues and known inequalities of `a - b` decide it; else common terms cancel
-and the greatest common divisor is divided out, where the new operands provably do not overflow.
+A comparison is decided when the bounds, residues and known inequalities of `a - b` decide it; else common terms
+cancel and the greatest common divisor is divided out, where the new operands provably do not overflow.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def decide(s: Simplifier, kind: type, a: PrimExpr, b: PrimExpr) -> bool | None:
 
 
 def _apart_as_written(s: Simplifier, kind: type, a: PrimExpr, b: PrimExpr) -> bool | None:
-    """Whether the bounds of both sides by themselves decide a < b or a <= b: they can be better than their difference's."""
+    """Whether the bounds of each side decide a < b or a <= b: they can be better than those of the difference."""
     left, right = s.bound(a), s.bound(b)
     if left.max < right.min or (kind is LE and left.max <= right.min):
         return True

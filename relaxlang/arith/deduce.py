@@ -71,7 +71,7 @@ def _coefficients(expr: PrimExpr, variables: frozenset[Var], depth: int) -> dict
 
 
 def solve_equation(var: Var, left: PrimExpr, right: PrimExpr, analyzer: Analyzer | None = None) -> PrimExpr | None:
-    """The value of `var` for which `left` == `right`, when there is exactly one that is provably an integer; else None."""
+    """The value of `var` for which `left` == `right`, when there is one and it is provably an integer; else None."""
     analyzer = analyzer or Analyzer()
     found = detect_linear_equation(left - right, [var], analyzer)
     if found is None:
@@ -132,7 +132,7 @@ def _deduced(var: Var, condition: PrimExpr, relax: Domain, analyzer: Analyzer) -
 
 
 def _where_nonnegative(var: Var, form: PrimExpr, relax: Domain, analyzer: Analyzer) -> IntSet:
-    """factor * var + rest >= 0: var >= ceil(-rest / factor) for a positive factor, var <= floor(rest / -factor) else."""
+    """factor * var + rest >= 0: var >= ceil(-rest / factor) if factor > 0, else var <= floor(rest / -factor)."""
     found = detect_linear_equation(form, [var], analyzer)
     if found is None:
         raise ValueError("the condition is not linear in the variable")
@@ -150,8 +150,11 @@ def _where_nonnegative(var: Var, form: PrimExpr, relax: Domain, analyzer: Analyz
 def solve_linear_inequalities(
     variables: Sequence[Var], conditions: Sequence[PrimExpr], analyzer: Analyzer | None = None
 ) -> dict[Var, IntSet]:
-    """Bounds of `variables`, each in terms of those after it, by Fourier-Motzkin elimination: together they contain every
-    solution of the conditions. Conditions that are not linear, and variables without a bound, constrain nothing."""
+    """Bounds of `variables`, each in terms of those after it, by Fourier-Motzkin elimination.
+
+    Together they contain every solution of the conditions. Conditions that are not linear, and variables without a
+    bound, constrain nothing.
+    """
     analyzer = analyzer or Analyzer()
     rows = [row for condition in conditions for row in analyzer.inequalities(condition)]
     result = {}

@@ -78,7 +78,7 @@ def _take_out_fitting(s: Simplifier, whole: Linear, c: int, dtype: DType) -> tup
 
 
 def _take_small(s: Simplifier, linear: Linear, c: int) -> tuple[int, Linear, Linear] | None:
-    """(g, R, Y) of L = g*R + Y with g > 1 a divisor of c and 0 <= Y < g; the greatest such g. None when there is none."""
+    """(g, R, Y) of L = g*R + Y with g > 1 a divisor of c and 0 <= Y < g, for the greatest such g; None without one."""
     candidates = sorted({gcd(k, c) for k in linear.terms.values()} - {1}, reverse=True)
     for g in candidates:
         big = {atom: k // g for atom, k in linear.terms.items() if k % g == 0}
@@ -185,7 +185,7 @@ def _kept(kind: type[FloorDiv] | type[FloorMod], node: Any, a: PrimExpr, c: int)
 
 # --- divisors that are no constants -----------------------------------------------------------------------------------
 def exact_quotient(s: Simplifier, a: Linear, b: Linear, dtype: DType) -> tuple[Linear, Linear] | None:
-    """(Q, R) of a = b*Q + R for a divisor of one term, R the terms that it does not divide; for any b, R = 0 if a = k*b."""
+    """(Q, R) of a = b*Q + R: for a divisor of one term, R is what it does not divide; for any other, a = k*b."""
     for atom, coefficient in b.terms.items():
         k, odd = divmod(a.terms.get(atom, 0), coefficient)
         if k and not odd and a == b.times(k):
@@ -205,7 +205,7 @@ def exact_quotient(s: Simplifier, a: Linear, b: Linear, dtype: DType) -> tuple[L
 
 
 def _without(s: Simplifier, atom: PrimExpr, factors: Iterable[PrimExpr], dtype: DType) -> Linear | None:
-    """A monomial divided by some of its factors; None when one is missing, or when the product may have wrapped around."""
+    """A monomial divided by some of its factors; None when one is missing, or when the product may have wrapped."""
     if atom in s.factors and not s.exact(atom):
         return None
     left = list(s.factors.get(atom, (atom,)))
@@ -267,7 +267,7 @@ def _floormod_symbolic(s: Simplifier, a: PrimExpr, b: PrimExpr) -> PrimExpr:
 def division_atom(
     s: Simplifier, kind: type[FloorDiv] | type[FloorMod], form: Linear, c: int, dtype: DType
 ) -> Linear | None:
-    """`form // c` or `form % c` as an atom, the same one for the same form; None when a number does not fit the type."""
+    """`form // c` or `form % c` as an atom, the same for the same form; None when a number does not fit the type."""
     key = (kind, form.key(), c, dtype)
     if key not in s.divisions:
         dividend = s.try_expr(form, dtype)

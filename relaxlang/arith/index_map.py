@@ -53,8 +53,10 @@ class IndexMap(Node):
         return tuple(r.min + r.extent for r in self.map_ranges(self._ranges(shape), analyzer))
 
     def inverse(self, shape: Sequence[PrimLike | Range], analyzer: Analyzer | None = None) -> IndexMap:
-        """The map back, for initial indices within `shape`. A `DiagnosticError` (RLX1050) when two of them share an image
-        or the images leave gaps."""
+        """The map back, for initial indices within `shape`.
+
+        A `DiagnosticError` (RLX1050) when two of them share an image or the images leave gaps.
+        """
         if self.inverse_index_map is not None:
             return self.inverse_index_map
         ranges = self._ranges(shape)

@@ -1,9 +1,10 @@
 """Iteration maps: indices that take loop variables apart and put them together again.
 
-A *mark* is an iterator from 0 to its extent (excluded): a loop variable, or a sum that runs through all numbers below its
-extent. A *split* is `mark // lower % extent * scale`, a *sum* is splits plus a base that does not iterate. `detect_iter_map`
-reads index expressions as sums over marks, provided that every split stands for itself: the splits of a mark do not
-overlap (surjective), or make up the whole of it (bijective). Then the map can be inverted (`iter_inverse`).
+A *mark* is an iterator from 0 to its extent (excluded): a loop variable, or a sum that runs through all numbers below
+its extent. A *split* is `mark // lower % extent * scale`, a *sum* is splits plus a base that does not iterate.
+`detect_iter_map` reads index expressions as sums over marks, provided that every split stands for itself: the splits
+of a mark do not overlap (surjective), or make up the whole of it (bijective). Then the map can be inverted
+(`iter_inverse`).
 """
 
 from __future__ import annotations
@@ -111,8 +112,8 @@ def detect_iter_map(
 ) -> IterMap:
     """Read `indices` as sums of splits of the loop variables `iters`.
 
-    A `predicate` such as `i * 8 + j < 60` limits the sum that it names. `level`: whether the splits must cover every mark
-    ("bijective"), must not overlap ("surjective"), or may be anything ("no-check").
+    A `predicate` such as `i * 8 + j < 60` limits the sum that it names. `level`: whether the splits must cover every
+    mark ("bijective"), must not overlap ("surjective"), or may be anything ("no-check").
     """
     analyzer = analyzer or Analyzer()
     with analyzer.assuming(), deep_recursion():
@@ -432,8 +433,10 @@ def subspace_divide(
     predicate: PrimExpr | None = None,
     analyzer: Analyzer | None = None,
 ) -> list[tuple[PrimExpr, PrimExpr, PrimExpr]] | None:
-    """Each binding as (outer, inner, extent) with binding = outer * extent + inner and 0 <= inner < extent, where `inner`
-    iterates over `inner_iters` only and `outer` over the others only. None when a binding cannot be divided so."""
+    """Each binding as (outer, inner, extent) with binding = outer * extent + inner and 0 <= inner < extent.
+
+    `inner` iterates over `inner_iters` only and `outer` over the others only; None when a binding is not divided so.
+    """
     analyzer = analyzer or Analyzer()
     found = detect_iter_map(bindings, iters, predicate=predicate, analyzer=analyzer)
     if not found:

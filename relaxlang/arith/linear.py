@@ -1,7 +1,7 @@
 """Linear forms: an integer plus a sum of integer multiples of atoms.
 
-An atom is any expression that is no sum, difference or multiple: a variable, a quotient, a minimum, a load, or a product
-of such (a monomial). The numbers are mathematical integers, of any size.
+An atom is any expression that is no sum, difference or multiple: a variable, a quotient, a minimum, a load, or a
+product of such (a monomial). The numbers are mathematical integers, of any size.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Proving conditions, and taking them as known.
 
-`form >= 0` is proved when its negation contradicts what is known of its atoms: their bounds, the known inequalities, what
-division means (c*q <= x < c*q + c), what a product of bounded factors means ((x - low) * (y - low') >= 0), and for each
-minimum, maximum or choice both of its cases.
+`form >= 0` is proved when its negation contradicts what is known of its atoms: their bounds, the known inequalities,
+what division means (c*q <= x < c*q + c), what a product of bounded factors means ((x - low) * (y - low') >= 0), and
+for each minimum, maximum or choice both of its cases.
 """
 
 from __future__ import annotations
@@ -202,7 +202,7 @@ def _meaning(s: Simplifier, atom: Any) -> Iterator[Linear]:
 
 
 def _division(s: Simplifier, atom: Any) -> Iterator[Linear]:
-    """c*q <= x <= c*q + c - 1 for q = x // c; x % c = x - c*q; 0 <= x % y <= y - 1 and, for x >= 0, x // y, x % y <= x."""
+    """c*q <= x <= c*q + c - 1 for q = x // c; x % c = x - c*q; x % y <= y - 1 and, for x >= 0, x // y, x % y <= x."""
     dividend, itself = s.linear(atom.a), Linear({atom: 1})
     if isinstance(atom.b, IntImm) and atom.b.value > 0:
         c = atom.b.value

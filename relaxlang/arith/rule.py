@@ -3,15 +3,16 @@
     rule("min(x, y) <= x", "True")
     rule("x // c1 // c2", "x // (c1 * c2)", "c1 > 0 and c2 > 0")
 
-A rule is an equation over the mathematical integers: pattern, result, condition. In a pattern `c1`, `c2`, … are integer
-constants and every other name is any expression; a name that occurs twice matches equal expressions. `min`, `max`, `+`,
-`*`, `==` and `!=` also match with their operands swapped (constants stand on the right, and `and`/`or` keep their order,
-because the left side guards the right). Operators are Python's, with `//` and `%` flooring; `truncdiv`, `truncmod`,
-`select`, `if_then_else`, `likely`, `shift_left`, … are called. In a result an expression of constants is computed. A
-condition is Python over the constants and over the predicates of `PREDICATES`.
+A rule is an equation over the mathematical integers: pattern, result, condition. In a pattern `c1`, `c2`, … are
+integer constants and every other name is any expression; a name that occurs twice matches equal expressions. `min`,
+`max`, `+`, `*`, `==` and `!=` also match with their operands swapped (constants stand on the right, and `and`/`or`
+keep their order, because the left side guards the right). Operators are Python's, with `//` and `%` flooring;
+`truncdiv`, `truncmod`, `select`, `if_then_else`, `likely`, `shift_left`, … are called. In a result an expression of
+constants is computed. A condition is Python over the constants and over the predicates of `PREDICATES`.
 
-Fixed width is the compiler's business, not the rule's: where a pattern looks inside a sum that is an operand of something
-else, the sum must be exact (data may wrap around); where the result makes such an operand, the operand must fit the type.
+Fixed width is the compiler's business, not the rule's: where a pattern looks inside a sum that is an operand of
+something else, the sum must be exact (data may wrap around); where the result makes such an operand, the operand must
+fit the type.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def rule(pattern: str, result: str, condition: str = "") -> Rule:
 
 
 class Variant(NamedTuple):
-    """A compiled rule for one order of its operands; `heads` are the classes that its operands must have (None: any)."""
+    """A compiled rule for one order of its operands; `heads` are the classes of its operands (None: any)."""
 
     heads: tuple[str | None, ...]
     source: str

@@ -35,6 +35,7 @@ class Simplifier:
         self.strict = strict
         self.stats = stats
         self.effects = False
+        self._asking = False
         self.forget()
 
     def forget(self) -> None:
@@ -86,7 +87,7 @@ class Simplifier:
         """Whether `form` >= 0 follows from bounds and from one known inequality."""
         if bounds.bound_of_linear(self, form).min >= 0:
             return True
-        return bool(self.facts.inequalities) and self._follows(form)
+        return self._follows(form)
 
     def sign(self, form: Linear) -> bool | None:
         """True when `form` >= 0 holds, False when `form` < 0 holds, None when neither is known."""
@@ -95,22 +96,30 @@ class Simplifier:
             return True
         if high < 0:
             return False
-        if self.facts.inequalities:
-            if self._follows(form):
-                return True
-            if self._follows(form.times(-1).shifted(-1)):
-                return False
-        return None
+        if self._follows(form):
+            return True
+        return False if self._follows(form.times(-1).shifted(-1)) else None
 
     def _follows(self, form: Linear) -> bool:
-        """Whether p * form = q * fact + rest with p, q > 0 and rest > -p, for some known fact >= 0."""
-        for fact in self.facts.inequalities:
-            for atom, k in fact.terms.items():
-                share = form.terms.get(atom, 0)
-                if share * k > 0:
-                    rest = form.times(abs(k)).plus(fact, -abs(share))
-                    if bounds.bound_of_linear(self, rest).min > -abs(k):
-                        return True
+        """Whether p * form = q * fact + rest with p, q > 0 and rest > -p, for some known fact >= 0.
+
+        The bounds of `rest` may ask for simplifications of their own; these do without the facts, or would never end.
+        """
+        if self._asking or not self.facts.inequalities:
+            return False
+        self._asking = True
+        try:
+            return any(self._follows_from(form, fact) for fact in self.facts.inequalities)
+        finally:
+            self._asking = False
+
+    def _follows_from(self, form: Linear, fact: Linear) -> bool:
+        for atom, k in fact.terms.items():
+            share = form.terms.get(atom, 0)
+            if share * k > 0:
+                rest = form.times(abs(k)).plus(fact, -abs(share))
+                if bounds.bound_of_linear(self, rest).min > -abs(k):
+                    return True
         return False
 
     def holds_nonzero(self, expr: PrimExpr) -> bool:

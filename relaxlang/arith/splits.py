@@ -1,8 +1,9 @@
 """Splits: quotients and remainders of one dividend by constants, and the sums of them that collapse.
 
-Every split is a sum of pure quotients q(l) = x // l:  x // l % k = q(l) - k * q(l * k).  So the terms of one dividend x
-in a sum form a vector over the q(l), with q(1) = x itself; the vector is written back with as few terms as possible, and
-replaces what was there when it is shorter: (x // 4 % 8) + 8 * (x // 32) = x // 4, x - x % 8 = x // 8 * 8.
+Every split is a sum of pure quotients q(l) = x // l:  x // l % k = q(l) - k * q(l * k).  So the terms of one dividend
+x in a sum form a vector over the q(l), with q(1) = x itself; the vector is written back with as few terms as
+possible, and replaces what was there when it is shorter: (x // 4 % 8) + 8 * (x // 32) = x // 4, x - x % 8 = x // 8 *
+8.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _Vector = dict[int, int]
 
 
 def as_split(atom: Any) -> tuple[PrimExpr, int, int] | None:
-    """(x, lower, upper) of an atom `x % upper // lower`, however it is written; upper 0: no upper end. None if it is none."""
+    """(x, lower, upper) of an atom `x % upper // lower`, however written; upper 0: no upper end. None for others."""
     cls = atom.__class__
     if cls is FloorDiv and atom.b.__class__ is IntImm and atom.b.value > 0:
         return atom.a, atom.b.value, 0
@@ -101,7 +102,7 @@ def _share(terms: dict[PrimExpr, int], form: Linear) -> int:
 
 
 def _written(vector: _Vector, whole: int) -> dict[tuple[int, int], int]:
-    """The vector over pure quotients as few splits (lower, upper): an entry that the next one cancels is a remainder."""
+    """The vector as few splits (lower, upper): an entry that the next one cancels is a remainder."""
     lowers = [lower for lower in sorted(vector) if vector[lower]]
     if whole:
         lowers.insert(0, 1)

@@ -1,8 +1,8 @@
 """The rule tables of the simplifier, and the dispatch to them.
 
-Reading order: `min_max`, `comparison`, `logic`, `select`, `division`, `bits`, `floats`. A table is a list of equations
-(see `arith/rule.py`) with the types that they hold for. The rules of a class are compiled when the first node of
-that class is simplified.
+Reading order: `min_max`, `comparison`, `logic`, `select`, `division`, `bits`, `floats`. A table is a list of
+equations (see `arith/rule.py`) with the types that they hold for. The rules of a class are compiled when the first
+node of that class is simplified.
 """
 
 from __future__ import annotations

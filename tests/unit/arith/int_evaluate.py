@@ -16,8 +16,11 @@ _ARITHMETIC = {
 
 
 class Values:
-    """`value` of an expression per assignment, wrapped to its type; where the program fails (a division by 0, a shift out
-    of range) `defined` is false, and where something wrapped around on the way `exact` is false."""
+    """`value` of an expression per assignment, wrapped to its type.
+
+    Where the program fails (a division by 0, a shift out of range) `defined` is false, and where something wrapped
+    around on the way `exact` is false.
+    """
 
     def __init__(self, value: np.ndarray, defined: np.ndarray, exact: np.ndarray) -> None:
         self.value, self.defined, self.exact = value, defined, exact

@@ -79,7 +79,7 @@ def truth(value: bool) -> IntImm:
 
 
 def plain_integer(rng: Random, variables: list[prim.Var], dtype: DType, size: int) -> PrimExpr:
-    """An index expression as programs have them: + - * by constants and variables, // and % by positive constants, min, max."""
+    """An index expression as programs have them: + - *, // and % by positive constants, min, max."""
     if size <= 0:
         return rng.choice(variables) if rng.random() < 0.85 else IntImm(dtype, rng.randint(-4, 16))
     left = rng.randrange(size)

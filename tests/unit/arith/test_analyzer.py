@@ -34,7 +34,7 @@ from relaxlang.ir.prim import (
 )
 from relaxlang.ir.tir import Buffer, Range
 
-I, J, K = (Var(name) for name in "ijk")
+P, Q, R = (Var(name) for name in "ijk")
 N, M = SizeVar("n"), SizeVar("m")
 X, Y = Var("x"), Var("y")
 
@@ -45,7 +45,7 @@ def imm(value: int) -> IntImm:
 
 def loops(i: int = 64, j: int = 8, k: int = 4) -> Analyzer:
     analyzer = Analyzer()
-    for var, extent in ((I, i), (J, j), (K, k)):
+    for var, extent in ((P, i), (Q, j), (R, k)):
         analyzer.bind(var, Range(imm(0), imm(extent)))
     return analyzer
 
@@ -53,26 +53,26 @@ def loops(i: int = 64, j: int = 8, k: int = 4) -> Analyzer:
 @pytest.mark.parametrize(
     ("expr", "expected"),
     [
-        ((I * 8 + J) // 8, I),
-        ((I * 8 + J) % 8, J),
-        (I // 8 * 8 + I % 8, I),
-        (I - I % 8, I // 8 * 8),
-        (I // 4 % 8 + I // 32 * 8, I // 4),
-        (I % 36 // 3 * 3 % 9, I // 3 % 3 * 3),  # a quotient keeps its scale
-        ((I * 16 + J) // 32, I // 2),
+        ((P * 8 + Q) // 8, P),
+        ((P * 8 + Q) % 8, Q),
+        (P // 8 * 8 + P % 8, P),
+        (P - P % 8, P // 8 * 8),
+        (P // 4 % 8 + P // 32 * 8, P // 4),
+        (P % 36 // 3 * 3 % 9, P // 3 % 3 * 3),  # a quotient keeps its scale
+        ((P * 16 + Q) // 32, P // 2),
         ((N * 4 + 3) // 4, N),
         (N * M * 4 // 4, N * M),
         (N * M - M * N, imm(0)),
-        ((I + J) % 8 + (I + J) // 8 * 8, I + J),
-        (I // 4 // 2, I // 8),
-        ((I * 2 + J * 2) * 3 - I * 6, J * 6),
+        ((P + Q) % 8 + (P + Q) // 8 * 8, P + Q),
+        (P // 4 // 2, P // 8),
+        ((P * 2 + Q * 2) * 3 - P * 6, Q * 6),
         ((N + 1) * (M + 1), (N + 1) * (M + 1)),
-        (Min(Max(I, J), I), I),
-        (Max(I, imm(0)), I),
+        (Min(Max(P, Q), P), P),
+        (Max(P, imm(0)), P),
         (Min(X + 3, X + 5), X + 3),
         (Min(X * 4 + Y, Y), Min(X * 4 + Y, Y)),
         (Min(X * -5, imm(-10)), Max(X, imm(2)) * -5),  # a negative factor turns the minimum round
-        (And(I < 3, I < 5), I < 3),
+        (And(P < 3, P < 5), P < 3),
         (Or(X < 3, X >= 3), prim.as_prim(True)),
         (Not(X < Y), Y <= X),
         (EQ(X // 8 * 8, X), EQ(X % 8, imm(0))),
@@ -98,30 +98,30 @@ def test_simplify(expr: PrimExpr, expected: PrimExpr) -> None:
 
 
 def test_nothing_to_do_gives_the_same_object() -> None:
-    for expr in (I * 8 + J, N // 4, X % Y, And(X < Y, Y < 3), Min(X, Y) + 1):
+    for expr in (P * 8 + Q, N // 4, X % Y, And(X < Y, Y < 3), Min(X, Y) + 1):
         assert loops().simplify(expr) is expr
 
 
 def test_symbolic_loops() -> None:
     analyzer = Analyzer()
-    analyzer.bind(I, Range(imm(0), N))
-    analyzer.bind(J, Range(imm(0), M))
-    assert analyzer.simplify((I * M + J) // M) == I
-    assert analyzer.simplify((I * M + J) % M) == J
-    assert analyzer.can_prove(I < N)
-    assert analyzer.can_prove(I * M + J < N * M)
-    assert not analyzer.can_prove(I * M + J < N * M - 1)
+    analyzer.bind(P, Range(imm(0), N))
+    analyzer.bind(Q, Range(imm(0), M))
+    assert analyzer.simplify((P * M + Q) // M) == P
+    assert analyzer.simplify((P * M + Q) % M) == Q
+    assert analyzer.can_prove(P < N)
+    assert analyzer.can_prove(P * M + Q < N * M)
+    assert not analyzer.can_prove(P * M + Q < N * M - 1)
 
 
 def test_bounds() -> None:
     analyzer = loops()
-    assert analyzer.const_int_bound(I * 8 + J) == (0, 511)
+    assert analyzer.const_int_bound(P * 8 + Q) == (0, 511)
     assert analyzer.const_int_bound(N * M) == (0, inf)
     assert analyzer.const_int_bound(X) == (-inf, inf)
     assert analyzer.const_int_bound(X % 8) == (0, 7)
-    assert analyzer.const_int_bound((I * 448 + 127) % 128) == (63, 127)
+    assert analyzer.const_int_bound((P * 448 + 127) % 128) == (63, 127)
     assert analyzer.const_int_bound(Min(X, imm(5))) == (-inf, 5)
-    assert analyzer.const_int_bound(Cast(INT64, I)) == (0, 63)
+    assert analyzer.const_int_bound(Cast(INT64, P)) == (0, 63)
     analyzer.update(X, Bound(-3, inf))
     assert analyzer.const_int_bound(X * -2) == (-inf, 6)
 
@@ -218,7 +218,7 @@ def test_effects_stay() -> None:
 def test_shifts_out_of_range_are_kept() -> None:
     analyzer = loops()
     for amount in (-1, 32, 33):
-        expr = Call(INT32, "shift_right", (I, imm(amount)))
+        expr = Call(INT32, "shift_right", (P, imm(amount)))
         assert analyzer.simplify(expr) == expr
     assert analyzer.simplify(Call(INT32, "shift_right", (X, imm(3)))) == X // 8
 
@@ -226,9 +226,9 @@ def test_shifts_out_of_range_are_kept() -> None:
 def test_wide_numbers_do_not_overflow() -> None:
     analyzer = loops()
     big = IntImm(INT64, 1 << 40)
-    wide = Cast(INT64, I) * big
+    wide = Cast(INT64, P) * big
     assert analyzer.const_int_bound(wide) == (0, 63 << 40)
-    assert analyzer.simplify(wide // big) == Cast(INT64, I)
+    assert analyzer.simplify(wide // big) == Cast(INT64, P)
     assert analyzer.simplify(prim.Add(prim.Add(X, imm(2**31 - 1)), imm(2**31 - 1))) != X - 2
 
 

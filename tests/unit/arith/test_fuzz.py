@@ -9,7 +9,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from int_evaluate import evaluate, every
+from int_evaluate import Values, evaluate, every
 from int_random import boolean, integer
 
 from relaxlang.arith import Analyzer, classify
@@ -98,3 +98,34 @@ def test_simplifying_again_changes_little() -> None:
             fresh.bind(var, Range(IntImm(var.dtype, int(low)), IntImm(var.dtype, int(high - low) + 1)))
         changed += fresh.simplify(once) != once
     assert changed <= 12
+
+
+@pytest.mark.parametrize("index", [True, False], ids=["index", "data"])
+@pytest.mark.parametrize("block", range(4))
+def test_under_assumptions(block: int, index: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is simplified and proved under random assumptions holds wherever these hold."""
+    if index:
+        monkeypatch.setattr(classify, "INDEX_BITS", frozenset({1, 8}))
+    for seed in range(block * 40, block * 40 + 40):
+        rng = Random(seed)
+        variables = [Var(name, INT8) for name in "xyz"]
+        low = rng.choice((0, 0, -6))
+        env = every(variables, [range(low, low + 16)] * 3)
+        analyzer = Analyzer()
+        for var in variables:
+            analyzer.bind(var, Range(IntImm(INT8, low), IntImm(INT8, 16)))
+        assumed = [boolean(rng, variables, INT8, rng.randint(0, 3), 20) for _ in range(rng.randint(1, 3))]
+        holds = np.logical_and.reduce([_true(evaluate(one, env), index) for one in assumed])
+        with analyzer.assuming(*assumed):
+            for _ in range(4):
+                expr = rng.choice((integer, boolean))(rng, variables, INT8, rng.randint(1, 6), 20)
+                before = evaluate(expr, env)
+                matters = holds & before.defined & (before.exact if index else True)
+                after = evaluate(analyzer.simplify(expr), env)
+                assert not (matters & (~after.defined | (before.value != after.value))).any(), seed
+                if expr.dtype.is_bool and analyzer.can_prove(expr):
+                    assert before.value[matters].all(), seed
+
+
+def _true(values: Values, index: bool) -> np.ndarray:
+    return (values.value != 0) & values.defined & (values.exact if index else True)

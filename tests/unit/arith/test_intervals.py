@@ -29,7 +29,7 @@ from relaxlang.arith.intervals import (
 from relaxlang.ir.prim import EQ, INT32, And, IntImm, PrimExpr, SizeVar, Var, as_prim
 from relaxlang.ir.tir import Range
 
-I, J, K = (Var(name) for name in "ijk")
+P, Q, R = (Var(name) for name in "ijk")
 N, M = SizeVar("n"), SizeVar("m")
 
 
@@ -43,23 +43,23 @@ def ends(found: IntSet) -> tuple[PrimExpr | int | None, PrimExpr | int | None]:
 
 
 def test_int_sets() -> None:
-    domain = {I: dom(16), J: dom(4)}
-    assert ends(int_set(I * 4 + J, domain)) == (0, 63)
-    assert ends(int_set(N * 8 + I, domain)) == (N * 8, N * 8 + 15)
-    assert ends(int_set(I * -1 + N, domain)) == (N - 15, N)
-    assert ends(int_set(I // 4, domain)) == (0, 3)
-    assert ends(int_set(I - I, domain)) == (0, 0)
-    assert ends(int_set(I % 4, domain)) == (0, 3)
-    assert ends(int_set(I * M, {I: dom(N)})) == (0, N * M - M)
-    assert int_set(I, {I: IntSet(None, N)}) == IntSet(None, N)
+    domain = {P: dom(16), Q: dom(4)}
+    assert ends(int_set(P * 4 + Q, domain)) == (0, 63)
+    assert ends(int_set(N * 8 + P, domain)) == (N * 8, N * 8 + 15)
+    assert ends(int_set(P * -1 + N, domain)) == (N - 15, N)
+    assert ends(int_set(P // 4, domain)) == (0, 3)
+    assert ends(int_set(P - P, domain)) == (0, 0)
+    assert ends(int_set(P % 4, domain)) == (0, 3)
+    assert ends(int_set(P * M, {P: dom(N)})) == (0, N * M - M)
+    assert int_set(P, {P: IntSet(None, N)}) == IntSet(None, N)
 
 
 def test_random_int_sets_hold_every_value() -> None:
     for seed in range(150):
         rng = Random(seed)
-        variables = [I, J, K]
+        variables = [P, Q, R]
         expr = plain_integer(rng, variables, INT32, rng.randint(1, 7))
-        domain = {I: dom(rng.randint(1, 9), rng.randint(-5, 5)), J: dom(rng.randint(1, 9))}
+        domain = {P: dom(rng.randint(1, 9), rng.randint(-5, 5)), Q: dom(rng.randint(1, 9))}
         found = int_set(expr, domain)
         env = every(
             variables, [range(d.min.value, d.min.value + d.extent.value) for d in domain.values()] + [range(-7, 8)]
@@ -80,77 +80,77 @@ def test_union_and_intersection() -> None:
 
 
 def test_regions() -> None:
-    domain = {I: dom(4), J: dom(8)}
-    region = [Range(I * 8 + J, as_prim(1)), Range(J, as_prim(3))]
+    domain = {P: dom(4), Q: dom(8)}
+    region = [Range(P * 8 + Q, as_prim(1)), Range(Q, as_prim(3))]
     assert [ends(d) for d in estimate_region_upper_bound(region, domain)] == [(0, 31), (0, 9)]
     assert estimate_region_strict_bound(region, domain) is None  # the two dimensions move together
-    exact = estimate_region_strict_bound([Range(I * 8 + J, as_prim(1))], domain)
+    exact = estimate_region_strict_bound([Range(P * 8 + Q, as_prim(1))], domain)
     assert exact is not None and ends(exact[0]) == (0, 31)
-    tiles = estimate_region_lower_bound([Range(I * 2, as_prim(2)), Range(J + 1, as_prim(1))], domain)
+    tiles = estimate_region_lower_bound([Range(P * 2, as_prim(2)), Range(Q + 1, as_prim(1))], domain)
     assert tiles is not None and [ends(d) for d in tiles] == [(0, 7), (1, 8)]
-    assert estimate_region_strict_bound([Range(I * 2, as_prim(1))], domain) is None  # gaps
-    limited = estimate_region_strict_bound([Range(I * 8 + J, as_prim(1))], domain, predicate=I * 8 + J < 30)
+    assert estimate_region_strict_bound([Range(P * 2, as_prim(1))], domain) is None  # gaps
+    limited = estimate_region_strict_bound([Range(P * 8 + Q, as_prim(1))], domain, predicate=P * 8 + Q < 30)
     assert limited is not None and ends(limited[0]) == (0, 29)
 
 
 def test_linear_equations() -> None:
-    found = detect_linear_equation(I * 4 + J * N + 7, [I, J])
+    found = detect_linear_equation(P * 4 + Q * N + 7, [P, Q])
     assert found is not None and found[:2] == [as_prim(4), N] and ends(IntSet(found[2], None))[0] == 7
-    assert detect_linear_equation(I * J, [I, J]) is None
-    assert detect_linear_equation(I // 2, [I]) is None
-    assert solve_equation(I, I * 4 + 8, N * 4) == N - 2
-    assert solve_equation(I, I * 4, N) is None
-    assert solve_equation(I, I * I, N) is None
+    assert detect_linear_equation(P * Q, [P, Q]) is None
+    assert detect_linear_equation(P // 2, [P]) is None
+    assert solve_equation(P, P * 4 + 8, N * 4) == N - 2
+    assert solve_equation(P, P * 4, N) is None
+    assert solve_equation(P, P * P, N) is None
 
 
 def test_deduced_bounds() -> None:
-    assert ends(deduce_bound(I, I * 4 + J < 32, {J: dom(4)}, {J: dom(4)})) == (None, 7)
-    assert ends(deduce_bound(I, And(I >= 3, I < N))) == (3, N - 1)
-    assert ends(deduce_bound(I, EQ(I * 2, as_prim(10)))) == (5, 5)
-    assert deduce_bound(I, J < 3) == EVERYTHING
+    assert ends(deduce_bound(P, P * 4 + Q < 32, {Q: dom(4)}, {Q: dom(4)})) == (None, 7)
+    assert ends(deduce_bound(P, And(P >= 3, P < N))) == (3, N - 1)
+    assert ends(deduce_bound(P, EQ(P * 2, as_prim(10)))) == (5, 5)
+    assert deduce_bound(P, Q < 3) == EVERYTHING
     with pytest.raises(ValueError, match="sign"):
-        deduce_bound(I, I * J < 3)
+        deduce_bound(P, P * Q < 3)
 
 
 def test_deduced_bounds_are_sufficient() -> None:
     checked = 0
     for seed in range(300):
         rng = Random(seed)
-        condition = plain_boolean(rng, [I, J, K], INT32, rng.randint(1, 5))
-        relax = {J: dom(rng.randint(1, 6), rng.randint(-3, 3))}
+        condition = plain_boolean(rng, [P, Q, R], INT32, rng.randint(1, 5))
+        relax = {Q: dom(rng.randint(1, 6), rng.randint(-3, 3))}
         try:
-            found = deduce_bound(I, condition, relax=relax)
+            found = deduce_bound(P, condition, relax=relax)
         except ValueError:
             continue
         if found == EVERYTHING:
             continue
         checked += 1
-        low = relax[J].min.value
-        env = every([I, J, K], [range(-20, 21), range(low, low + relax[J].extent.value), range(-6, 7)])
-        inside = env[I] == env[I]
+        low = relax[Q].min.value
+        env = every([P, Q, R], [range(-20, 21), range(low, low + relax[Q].extent.value), range(-6, 7)])
+        inside = env[P] == env[P]
         for end, side in zip(found, (1, -1)):
             if end is not None:
-                inside = inside & (side * (env[I] - evaluate(end, env).value) >= 0)
+                inside = inside & (side * (env[P] - evaluate(end, env).value) >= 0)
         assert (evaluate(condition, env).value[inside] == 1).all(), seed
     assert checked > 40
 
 
 def test_systems_of_inequalities() -> None:
-    found = solve_linear_inequalities([I, J], [I >= 0, I < 8, J >= I, J + I < 20])
-    assert ends(found[J]) == (0, 19)
-    env = every([I, J], [range(-30, 30)] * 2)
-    solved = (env[I] >= 0) & (env[I] < 8) & (env[J] >= env[I]) & (env[J] + env[I] < 20)
-    low, high = found[I]
+    found = solve_linear_inequalities([P, Q], [P >= 0, P < 8, Q >= P, Q + P < 20])
+    assert ends(found[Q]) == (0, 19)
+    env = every([P, Q], [range(-30, 30)] * 2)
+    solved = (env[P] >= 0) & (env[P] < 8) & (env[Q] >= env[P]) & (env[Q] + env[P] < 20)
+    low, high = found[P]
     assert low is not None and high is not None
-    assert ((env[I] >= evaluate(low, env).value) & (env[I] <= evaluate(high, env).value))[solved].all()
+    assert ((env[P] >= evaluate(low, env).value) & (env[P] <= evaluate(high, env).value))[solved].all()
 
 
 def test_clip_bounds() -> None:
-    found = detect_clip_bound(And(I >= 1, And(I < N - 1, J * 2 < 9)), [I, J])
+    found = detect_clip_bound(And(P >= 1, And(P < N - 1, Q * 2 < 9)), [P, Q])
     assert found is not None
-    assert ends(found[I]) == (1, N - 2) and ends(found[J]) == (None, 4)
-    assert detect_clip_bound(I + J < 3, [I, J]) is None
-    assert detect_clip_bound(EQ(I // 2, J), [I]) is None
+    assert ends(found[P]) == (1, N - 2) and ends(found[Q]) == (None, 4)
+    assert detect_clip_bound(P + Q < 3, [P, Q]) is None
+    assert detect_clip_bound(EQ(P // 2, Q), [P]) is None
 
 
 def test_ranges_of_sets() -> None:

@@ -15,7 +15,7 @@ from relaxlang.base.diagnostics import DiagnosticError
 from relaxlang.ir.prim import INT32, IntImm, PrimExpr, SizeVar, Var, as_prim
 from relaxlang.ir.tir import Range
 
-I, J, K = (Var(name) for name in "ijk")
+P, Q, R = (Var(name) for name in "ijk")
 N, M = SizeVar("n"), SizeVar("m")
 
 
@@ -24,29 +24,29 @@ def dom(extent: int | PrimExpr, low: int = 0) -> Range:
 
 
 def box(*extents: int) -> dict[Var, Range]:
-    return {var: dom(extent) for var, extent in zip((I, J, K), extents)}
+    return {var: dom(extent) for var, extent in zip((P, Q, R), extents)}
 
 
 @pytest.mark.parametrize(
     ("indices", "iters", "bijective", "surjective"),
     [
-        ([I, J], box(4, 8), True, True),
-        ([I * 8 + J], box(4, 8), True, True),
-        ([J * 4 + I], box(4, 8), True, True),
-        ([I * 8 + J], box(4, 6), False, False),  # gaps
-        ([I * 4 + J], box(4, 8), False, False),  # overlap
-        ([I // 4, I % 4], box(16), True, True),
-        ([I // 4], box(16), False, True),
-        ([I // 4, I % 8], box(16), False, False),
-        ([(I * 8 + J) // 16, (I * 8 + J) % 16], box(4, 8), True, True),
-        ([(I * 8 + J) // 12, (I * 8 + J) % 12], box(6, 8), True, True),
-        ([I + J], box(4, 4), False, False),
-        ([I + 1, J], box(4, 4), True, True),
-        ([I * 2, J], box(4, 4), True, True),
-        ([I // 3, I % 3], box(16), False, False),
-        ([J % 4, I, J // 4], box(4, 8), True, True),
-        ([I], box(4, 8), False, True),
-        ([I, J * K], box(4, 4, 4), False, False),
+        ([P, Q], box(4, 8), True, True),
+        ([P * 8 + Q], box(4, 8), True, True),
+        ([Q * 4 + P], box(4, 8), True, True),
+        ([P * 8 + Q], box(4, 6), False, False),  # gaps
+        ([P * 4 + Q], box(4, 8), False, False),  # overlap
+        ([P // 4, P % 4], box(16), True, True),
+        ([P // 4], box(16), False, True),
+        ([P // 4, P % 8], box(16), False, False),
+        ([(P * 8 + Q) // 16, (P * 8 + Q) % 16], box(4, 8), True, True),
+        ([(P * 8 + Q) // 12, (P * 8 + Q) % 12], box(6, 8), True, True),
+        ([P + Q], box(4, 4), False, False),
+        ([P + 1, Q], box(4, 4), True, True),
+        ([P * 2, Q], box(4, 4), True, True),
+        ([P // 3, P % 3], box(16), False, False),
+        ([Q % 4, P, Q // 4], box(4, 8), True, True),
+        ([P], box(4, 8), False, True),
+        ([P, Q * R], box(4, 4, 4), False, False),
     ],
 )
 def test_detect(indices: list[PrimExpr], iters: dict[Var, Range], bijective: bool, surjective: bool) -> None:
@@ -71,10 +71,10 @@ def test_random_maps_are_what_they_are_said_to_be() -> None:
     rng = Random(7)
     found = 0
     for _ in range(150):
-        iters = {var: dom(rng.choice((1, 2, 3, 4, 6, 8)), rng.choice((0, 0, 2))) for var in (I, J, K)}
-        fused = I * rng.choice((8, 16, 24)) + J * rng.choice((4, 8)) + K
+        iters = {var: dom(rng.choice((1, 2, 3, 4, 6, 8)), rng.choice((0, 0, 2))) for var in (P, Q, R)}
+        fused = P * rng.choice((8, 16, 24)) + Q * rng.choice((4, 8)) + R
         by = rng.choice((2, 4, 6, 8, 12))
-        indices = rng.choice(([fused // by, fused % by], [fused], [I, J * 8 + K], [K, fused // by % 2], [I * 6 + J, K]))
+        indices = rng.choice(([fused // by, fused % by], [fused], [P, Q * 8 + R], [R, fused // by % 2], [P * 6 + Q, R]))
         env = every(list(iters), [range(r.min.value, r.min.value + r.extent.value) for r in iters.values()])
         images = list(zip(*(evaluate(index, env).value for index in indices)))
         if is_bijective(indices, iters):
@@ -85,45 +85,45 @@ def test_random_maps_are_what_they_are_said_to_be() -> None:
 
 
 def test_symbolic_extents() -> None:
-    iters = {I: dom(N), J: dom(M)}
-    assert is_bijective([I * M + J], iters)
-    assert not is_bijective([I * N + J], iters)
-    back = iter_inverse(detect_iter_map([I * M + J], iters, level="bijective"), [K])
-    assert back[I] == K // M and back[J] == K % M
-    assert is_bijective([I // 4, I % 4], {I: dom(N * 4)})
+    iters = {P: dom(N), Q: dom(M)}
+    assert is_bijective([P * M + Q], iters)
+    assert not is_bijective([P * N + Q], iters)
+    back = iter_inverse(detect_iter_map([P * M + Q], iters, level="bijective"), [R])
+    assert back[P] == R // M and back[Q] == R % M
+    assert is_bijective([P // 4, P % 4], {P: dom(N * 4)})
 
 
 def test_predicate_limits_a_fused_iterator() -> None:
     iters = box(8, 8)
-    assert is_bijective([I * 8 + J], iters)
-    found = detect_iter_map([I * 8 + J], iters, predicate=I * 8 + J < 60)
+    assert is_bijective([P * 8 + Q], iters)
+    found = detect_iter_map([P * 8 + Q], iters, predicate=P * 8 + Q < 60)
     assert found and str(found.indices[0].args[0].extent) == str(IntImm(INT32, 60))
 
 
 def test_reasons_are_given() -> None:
-    assert detect_iter_map([I + J], box(4, 4)).errors == ("an index leaves gaps between its iterators, or mixes them",)
+    assert detect_iter_map([P + Q], box(4, 4)).errors == ("an index leaves gaps between its iterators, or mixes them",)
 
 
 def test_subspace_divide() -> None:
     iters = box(4, 8, 16)
-    parts = subspace_divide([I * 8 + J, K], iters, [J, K])
+    parts = subspace_divide([P * 8 + Q, R], iters, [Q, R])
     assert parts is not None
     (outer, inner, extent), (outer2, inner2, extent2) = parts
-    assert (outer, inner, extent.value) == (I, J, 8)
-    assert (outer2.value, inner2, extent2.value) == (0, K, 16)
-    assert subspace_divide([J * 4 + I], iters, [J]) is None
+    assert (outer, inner, extent.value) == (P, Q, 8)
+    assert (outer2.value, inner2, extent2.value) == (0, R, 16)
+    assert subspace_divide([Q * 4 + P], iters, [Q]) is None
 
 
 # --- index maps -------------------------------------------------------------------------------------------------------
 def test_map_and_inverse() -> None:
-    tiled = IndexMap((I, J), (I // 4, J // 8, I % 4, J % 8))
+    tiled = IndexMap((P, Q), (P // 4, Q // 8, P % 4, Q % 8))
     assert [e.value for e in tiled.map_indices([9, 17])] == [2, 2, 1, 1]
     assert [e.value for e in tiled.map_shape([16, 64])] == [4, 8, 4, 8]
     back = tiled.inverse([16, 64])
-    env = every([I, J], [range(16), range(64)])
+    env = every([P, Q], [range(16), range(64)])
     images = {v: evaluate(e, env).value for v, e in zip(back.initial_indices, tiled.final_indices)}
-    assert all((evaluate(e, images).value == env[v]).all() for v, e in zip((I, J), back.final_indices))
-    assert back.compose(tiled, _within(I, 16, J, 64)).is_equivalent_to(IndexMap((I, J), (I, J)), _within(I, 16, J, 64))
+    assert all((evaluate(e, images).value == env[v]).all() for v, e in zip((P, Q), back.final_indices))
+    assert back.compose(tiled, _within(P, 16, Q, 64)).is_equivalent_to(IndexMap((P, Q), (P, Q)), _within(P, 16, Q, 64))
 
 
 def _within(*pairs: Var | int) -> Analyzer:
@@ -134,7 +134,7 @@ def _within(*pairs: Var | int) -> Analyzer:
 
 
 def test_padding_inverse() -> None:
-    tiled = IndexMap((I,), (I // 4, I % 4))
+    tiled = IndexMap((P,), (P // 4, P % 4))
     back, padding = tiled.non_surjective_inverse([14])
     a, b = back.initial_indices
     env = every([a, b], [range(4), range(4)])
@@ -146,7 +146,7 @@ def test_padding_inverse() -> None:
 
 
 def test_symbolic_padding() -> None:
-    back, padding = IndexMap((I,), (I // 8, I % 8)).non_surjective_inverse([N])
+    back, padding = IndexMap((P,), (P // 8, P % 8)).non_surjective_inverse([N])
     a, b = back.initial_indices
     env = every([N, a, b], [range(1, 20), range(3), range(8)])
     assert (evaluate(padding, env).value == (env[a] * 8 + env[b] >= env[N])).all()
@@ -154,10 +154,10 @@ def test_symbolic_padding() -> None:
 
 def test_no_inverse_is_a_diagnostic() -> None:
     with pytest.raises(DiagnosticError) as caught:
-        IndexMap((I, J), (I + J,)).inverse([4, 4])
+        IndexMap((P, Q), (P + Q,)).inverse([4, 4])
     assert caught.value.diagnostics[0].code == "RLX1050"
     with pytest.raises(DiagnosticError) as caught:
-        IndexMap((I, J), (I,)).map_indices([1])
+        IndexMap((P, Q), (P,)).map_indices([1])
     assert caught.value.diagnostics[0].code == "RLX1051"
 
 
@@ -165,8 +165,8 @@ def test_random_layouts_invert() -> None:
     rng = np.random.default_rng(3)
     for _ in range(20):
         p, q = (int(x) for x in rng.choice([2, 4, 8], 2))
-        made = IndexMap((I, J), tuple(rng.permutation(np.array([I // p, I % p, J // q, J % q], object))))
+        made = IndexMap((P, Q), tuple(rng.permutation(np.array([P // p, P % p, Q // q, Q % q], object))))
         back = made.inverse([16, 32])
-        env = every([I, J], [range(16), range(32)])
+        env = every([P, Q], [range(16), range(32)])
         images = {v: evaluate(e, env).value for v, e in zip(back.initial_indices, made.final_indices)}
-        assert all((evaluate(e, images).value == env[v]).all() for v, e in zip((I, J), back.final_indices))
+        assert all((evaluate(e, images).value == env[v]).all() for v, e in zip((P, Q), back.final_indices))
