@@ -27,7 +27,12 @@ class Stage(Value):
 
     kind = "stage"
 
-    def __init__(self, axes: tuple[tuple[str, prim.Var, PrimExpr], ...], bodies: tuple[PrimExpr, ...], outputs: tuple[Computed, ...]) -> None:
+    def __init__(
+        self,
+        axes: tuple[tuple[str, prim.Var, PrimExpr], ...],
+        bodies: tuple[PrimExpr, ...],
+        outputs: tuple[Computed, ...],
+    ) -> None:
         self.axes = axes
         self.bodies = bodies
         self.outputs = outputs
@@ -114,7 +119,12 @@ class OpEvaluator(BodyEvaluator):
         return error("RLX0210", f"`R.{self.operator}`: {message}", self.call_span, notes=[where] if where else [])
 
     def binary(self, op: str, a: Any, b: Any, span: Span | None) -> Any:
-        if op in ("==", "!=") and isinstance(a, (int, PrimExpr)) and isinstance(b, (int, PrimExpr)) and not _is_data(a, b):
+        if (
+            op in ("==", "!=")
+            and isinstance(a, (int, PrimExpr))
+            and isinstance(b, (int, PrimExpr))
+            and not _is_data(a, b)
+        ):
             # Dimensions: what can be decided is decided.
             with suppress(Erased):
                 if self.same(a, b):
@@ -129,7 +139,11 @@ class OpEvaluator(BodyEvaluator):
 
     def unary(self, op: str, a: Any, span: Span | None) -> Any:
         # 0 - x would lose the sign of a zero.
-        return negate(a, span) if op == "-" and isinstance(a, PrimExpr) and a.dtype.is_float else super().unary(op, a, span)
+        return (
+            negate(a, span)
+            if op == "-" and isinstance(a, PrimExpr) and a.dtype.is_float
+            else super().unary(op, a, span)
+        )
 
     def truth(self, value: Any, span: Span | None) -> bool:
         if isinstance(value, Unknown):
@@ -156,7 +170,9 @@ class OpEvaluator(BodyEvaluator):
             axes.append((hint, var, as_dim(dim)))
         value = ev_call(self, function, [var for _, var, _ in axes], span)
         bodies = tuple(self.element(v, span) for v in (value if isinstance(value, (tuple, list)) else (value,)))
-        outputs = tuple(Computed(name if len(bodies) == 1 else f"{name}_{k}", dims, b.dtype) for k, b in enumerate(bodies))
+        outputs = tuple(
+            Computed(name if len(bodies) == 1 else f"{name}_{k}", dims, b.dtype) for k, b in enumerate(bodies)
+        )
         stage = Stage(tuple(axes), bodies, outputs)
         for output in outputs:
             output.stage = stage
@@ -193,11 +209,17 @@ def _axis_names(function: Closure, count: int, span: Span | None) -> list[str]:
     star = next((k for k, p in enumerate(params) if p.kind == "*"), None)
     if star is None:
         if len(params) != count:
-            raise error("RLX0135", f"the lambda takes {len(params)} indices, the shape has {count} dimensions", function.node.span or span)
+            raise error(
+                "RLX0135",
+                f"the lambda takes {len(params)} indices, the shape has {count} dimensions",
+                function.node.span or span,
+            )
         return [p.name for p in params]
     middle = count - (len(params) - 1)
     if middle < 0:
-        raise error("RLX0135", f"the lambda takes at least {len(params) - 1} indices, the shape has {count} dimensions", span)
+        raise error(
+            "RLX0135", f"the lambda takes at least {len(params) - 1} indices, the shape has {count} dimensions", span
+        )
     names = [p.name for p in params[:star]] + [f"{params[star].name}{k}" for k in range(middle)]
     return names + [p.name for p in params[star + 1 :]]
 

@@ -17,7 +17,8 @@ ATTR_KINDS = frozenset({"int", "float", "bool", "str", "dtype", "tuple"})
 
 @node
 class OpParam(Node):
-    """A parameter: its name, the kinds of value it takes, the pattern its annotation states, its default (None: required)."""
+    """A parameter: its name, the kinds of value it takes, the pattern that its annotation states, its default (None: it
+    is required)."""
 
     name: str
     kinds: tuple[str, ...]
@@ -72,7 +73,12 @@ def is_operator(stmt: tree.Stmt) -> bool:
 
 def _is_op_decorator(decorator: tree.Expr) -> bool:
     target = decorator.func if isinstance(decorator, tree.Call) else decorator
-    return isinstance(target, tree.Attribute) and target.attr == "op" and isinstance(target.value, tree.Name) and target.value.id == "R"
+    return (
+        isinstance(target, tree.Attribute)
+        and target.attr == "op"
+        and isinstance(target.value, tree.Name)
+        and target.value.id == "R"
+    )
 
 
 def read_definition(function: tree.FunctionDef, scope: Scope) -> OpDef:
@@ -88,16 +94,32 @@ def read_definition(function: tree.FunctionDef, scope: Scope) -> OpDef:
                 if keyword.name == "sugar":  # the symbol that stands for it, which the library's index reads
                     continue
                 if keyword.name != "pure" or not isinstance(keyword.value, tree.Constant):
-                    raise error("RLX0130", f"`@R.op` has no option `{keyword.name}`", keyword.span, help="write `pure=False` or nothing")
+                    raise error(
+                        "RLX0130",
+                        f"`@R.op` has no option `{keyword.name}`",
+                        keyword.span,
+                        help="write `pure=False` or nothing",
+                    )
                 pure = bool(keyword.value.value)
     if function.returns is None:
-        raise error("RLX0131", f"the operator `{name}` does not state its result", function.span, help="add `-> R.Tensor(…)`")
+        raise error(
+            "RLX0131", f"the operator `{name}` does not state its result", function.span, help="add `-> R.Tensor(…)`"
+        )
     params = tuple(_read_param(p) for p in function.params)
     kinds = [p.is_arg for p in params]
     if sorted(kinds, reverse=True) != kinds:
-        raise error("RLX0132", f"in the operator `{name}` tensors, shapes and scalars must come before attributes", function.span)
+        raise error(
+            "RLX0132",
+            f"in the operator `{name}` tensors, shapes and scalars must come before attributes",
+            function.span,
+        )
     body, doc = function.body, ""
-    if body and isinstance(body[0], tree.ExprStmt) and isinstance(body[0].value, tree.Constant) and isinstance(body[0].value.value, str):
+    if (
+        body
+        and isinstance(body[0], tree.ExprStmt)
+        and isinstance(body[0].value, tree.Constant)
+        and isinstance(body[0].value.value, str)
+    ):
         doc, body = body[0].value.value, body[1:]
     return OpDef(name, params, function.returns, body, doc, pure, scope, span=function.span)
 
@@ -121,7 +143,12 @@ _R_KINDS = {"Tensor": "tensor", "Shape": "shape", "Tuple": "tensors", "Prim": "s
 
 def _kind(annotation: tree.Expr, param: tree.Parameter) -> str:
     target = annotation.func if isinstance(annotation, tree.Call) else annotation
-    if isinstance(target, tree.Attribute) and isinstance(target.value, tree.Name) and target.value.id == "R" and target.attr in _R_KINDS:
+    if (
+        isinstance(target, tree.Attribute)
+        and isinstance(target.value, tree.Name)
+        and target.value.id == "R"
+        and target.attr in _R_KINDS
+    ):
         return _R_KINDS[target.attr]
     if isinstance(annotation, tree.Name) and annotation.id in ATTR_KINDS:
         return annotation.id
@@ -129,5 +156,6 @@ def _kind(annotation: tree.Expr, param: tree.Parameter) -> str:
         "RLX0133",
         f"the annotation of `{param.name}` is no pattern and no kind",
         annotation.span,
-        help="patterns: `R.Tensor(S, D)`, `R.Shape(N)`, `R.Tuple`, `R.Prim`, `R.Object`; kinds: " + ", ".join(sorted(ATTR_KINDS)),
+        help="patterns: `R.Tensor(S, D)`, `R.Shape(N)`, `R.Tuple`, `R.Prim`, `R.Object`; kinds: "
+        + ", ".join(sorted(ATTR_KINDS)),
     )

@@ -133,7 +133,11 @@ def _computes(stmt: tree.Stmt, scope: Scope) -> bool:
 
 def _result_info(ev: OpEvaluator, annotation: tree.Expr, scope: Scope) -> StructInfo:
     """The result annotation evaluated; each part that is not known is left open by itself."""
-    if isinstance(annotation, tree.Call) and isinstance(annotation.func, tree.Attribute) and annotation.func.attr == "Tensor":
+    if (
+        isinstance(annotation, tree.Call)
+        and isinstance(annotation.func, tree.Attribute)
+        and annotation.func.attr == "Tensor"
+    ):
         named = {k.name: k.value for k in annotation.keywords}
         shape = _maybe(ev, annotation.args[0] if annotation.args else named.get("shape"), scope)
         dtype = _maybe(ev, annotation.args[1] if len(annotation.args) > 1 else named.get("dtype"), scope)
@@ -185,7 +189,11 @@ def _casts(
     casts: list[tuple[relax.Expr, StructInfo]] = []
     for tensor in tensors:
         shape = tensor.shape
-        if not isinstance(shape, Unknown) and tensor.expr is not None and any(isinstance(d, prim.Var) and d in ev.fresh for d in shape):
+        if (
+            not isinstance(shape, Unknown)
+            and tensor.expr is not None
+            and any(isinstance(d, prim.Var) and d in ev.fresh for d in shape)
+        ):
             dtype = None if isinstance(tensor.dtype, Unknown) else tensor.dtype
             casts.append((tensor.expr, tensor_info(tuple(as_dim(d) for d in shape), dtype)))
     for expr, dims in shapes:
@@ -203,4 +211,3 @@ def _not_known(definition: OpDef, call: relax.Call, tensors: list[TensorValue]) 
         call.span,
         help='state it with `R.match_cast(x, R.Tensor((n, m), "float32"))`',
     )
-

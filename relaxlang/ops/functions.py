@@ -55,7 +55,9 @@ class BodyEvaluator(Evaluator):
             self.steps += 1
             runner = _RUN.get(stmt.__class__)
             if runner is None:
-                raise error("RLX0134", f"a `{stmt.__class__.__name__}` statement has no meaning while compiling", stmt.span)
+                raise error(
+                    "RLX0134", f"a `{stmt.__class__.__name__}` statement has no meaning while compiling", stmt.span
+                )
             result = runner(self, stmt, scope)
             if result is not NOTHING:
                 return result
@@ -73,7 +75,9 @@ class CompileTimeFunction(Value):
     def call(self, ev: Evaluator, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> Any:
         if not isinstance(ev, BodyEvaluator):
             raise error("RLX0111", f"`{self.function.name}` can be called only in the body of an operator", node.span)
-        bound = bind_parameters(ev, self.function.params, args, kwargs, node.span, f"`{self.function.name}`", self.scope)
+        bound = bind_parameters(
+            ev, self.function.params, args, kwargs, node.span, f"`{self.function.name}`", self.scope
+        )
         ev.depth += 1
         if ev.depth > MAX_DEPTH:
             raise error("RLX0120", f"compile-time functions call each other more than {MAX_DEPTH} deep", node.span)
@@ -99,7 +103,9 @@ def _annotated(ev: BodyEvaluator, stmt: tree.AnnAssign, scope: Scope) -> Any:
 
 
 def _augmented(ev: BodyEvaluator, stmt: tree.AugAssign, scope: Scope) -> Any:
-    assign(ev, stmt.target, ev.binary(stmt.op, ev.expr(stmt.target, scope), ev.expr(stmt.value, scope), stmt.span), scope)
+    assign(
+        ev, stmt.target, ev.binary(stmt.op, ev.expr(stmt.target, scope), ev.expr(stmt.value, scope), stmt.span), scope
+    )
     return NOTHING
 
 

@@ -54,7 +54,12 @@ def build_kernel(ev: OpEvaluator, inputs: list[TensorValue], results: list[Tenso
     bound = {d for _, b in params for d in b.shape if isinstance(d, prim.Var)}
     explicit = [v for v in outer if inner[v] not in bound and v not in ev.scalars]
     handles = [var for var, _ in params]
-    everything = [*handles[: len(used)], *(inner[v] for v in scalars), *handles[len(used) :], *(inner[v] for v in explicit)]
+    everything = [
+        *handles[: len(used)],
+        *(inner[v] for v in scalars),
+        *handles[len(used) :],
+        *(inner[v] for v in explicit),
+    ]
     func = tir.PrimFunc(tuple(everything), replace(root), dict(params), None, Attrs({"tir.noalias": True}))
     args = [t.expr for t in used if t.expr is not None] + [ev.scalars[v] for v in scalars]
     infos = tuple(tensor_info(t.buffer.shape, t.buffer.dtype) for t in outputs)

@@ -1,4 +1,4 @@
-"""Where operator definitions come from: the files of `stdlib/`, each parsed when one of its operators is first needed."""
+"""Where operator definitions come from: the files of `stdlib/`, each parsed when one of its operators is needed."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Library:
             for match in _OPERATOR.finditer(text):
                 self._index[match[1] or match[2]] = path
         self._sugar = {m[1]: m[2] for text in self._texts.values() for m in _SUGAR.finditer(text)}
-        self._prefixes = {n[: k] for n in self._index for k, c in enumerate(n) if c == "."}
+        self._prefixes = {n[:k] for n in self._index for k, c in enumerate(n) if c == "."}
         self._loaded: dict[str, OpDef] = {}
         self._prelude: Scope | None = None
 

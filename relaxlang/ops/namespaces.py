@@ -10,7 +10,15 @@ from relaxlang.ir import prim, relax
 from relaxlang.ir.attrs import EMPTY
 from relaxlang.ir.intrinsics import INTRINSICS, Intrinsic
 from relaxlang.ir.prim import INT64, PrimExpr
-from relaxlang.ir.struct_info import OBJECT, VOID_TUPLE, PrimStructInfo, TensorStructInfo, TupleStructInfo, shape_info, tensor_info
+from relaxlang.ir.struct_info import (
+    OBJECT,
+    VOID_TUPLE,
+    PrimStructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+    shape_info,
+    tensor_info,
+)
 from relaxlang.ops.body import Computed, OpEvaluator
 from relaxlang.ops.reductions import REDUCERS, reduce_with
 from relaxlang.ops.values import UNKNOWN, Erased, TensorValue, Unknown, as_dim
@@ -21,7 +29,7 @@ Run = Callable[[OpEvaluator, list[Any], dict[str, Any], tree.Call], Any]
 
 
 def _builtin(name: str, run: Callable[..., Any], anywhere: bool = False) -> Builtin:
-    """A builtin of bodies; `anywhere`: it makes scalars, so that a lambda with it can be used in a TensorIR function too."""
+    """A builtin of bodies; `anywhere`: it makes scalars, so lambdas with it can be used in TensorIR functions."""
 
     def checked(ev: Evaluator, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> Any:
         if not anywhere and not isinstance(ev, OpEvaluator):
@@ -48,8 +56,8 @@ def _known(ev: OpEvaluator, args: list[Any], kwargs: dict[str, Any], node: tree.
 
 
 def _under(ev: OpEvaluator, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> tuple[Any, ...]:
-    """`under(i, S)`: the indices `i` of a broadcast result as indices of a tensor of shape `S`: the last `len(S)` of them,
-    0 where the dimension is 1."""
+    """`under(i, S)`: the indices `i` of a broadcast result as indices of a tensor of shape `S`: the last `len(S)` of
+    them, 0 where the dimension is 1."""
     index, shape = args
     if isinstance(shape, Unknown):
         raise Erased
@@ -217,8 +225,8 @@ _SCALARS: dict[str, Run] = {
     **{n: _constructor(dtype(n)) for n in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
         "float16", "float32", "float64", "bfloat16", "bool")},
     **{n: _limit(n) for n in ("min_value", "max_value", "infinity")},
-    "max": _extreme(prim.Max, "max"), "min": _extreme(prim.Min, "min"), "ceildiv": _ceildiv, "cast": _cast, "Cast": _cast,
-    "Select": _select, "if_then_else": _if_then_else,
+    "max": _extreme(prim.Max, "max"), "min": _extreme(prim.Min, "min"), "ceildiv": _ceildiv, "cast": _cast,
+    "Cast": _cast, "Select": _select, "if_then_else": _if_then_else,
 }  # fmt: skip
 _T: dict[str, Value] = {
     **{n: _builtin(f"T.{n}", run, anywhere=True) for n, run in _SCALARS.items()},
@@ -234,7 +242,12 @@ def _comm_reducer(ev: Evaluator, args: list[Any], node: tree.Call) -> Builtin:
     from relaxlang.ops.reductions import custom_reducer
 
     reducer = custom_reducer(args[0], args[1])
-    return _builtin("reducer", lambda ev, given, kwargs, at: reduce_with(ev, reducer, given[0] if len(given) == 1 else tuple(given), kwargs["axis"], at))
+    return _builtin(
+        "reducer",
+        lambda ev, given, kwargs, at: reduce_with(
+            ev, reducer, given[0] if len(given) == 1 else tuple(given), kwargs["axis"], at
+        ),
+    )
 
 
 # --- R ----------------------------------------------------------------------------------------------------------------
@@ -311,7 +324,7 @@ _R: dict[str, Any] = {
 
 
 def root_scope(has: Callable[[str], bool], names: Callable[[], Collection[str]]) -> Scope:
-    """The outermost scope of operator definitions. `has` says whether a dotted name is an operator or a prefix of one."""
+    """The outermost scope of definitions. `has` says whether a dotted name is an operator or a prefix of one."""
 
     def operators(prefix: str) -> Namespace:
         def lookup(attr: str) -> Any:

@@ -41,7 +41,13 @@ class NestedKernel(Value):
 class TirStage(Stage):
     """A stage whose computation is a statement over whole tensors, with scratch memory of its own."""
 
-    def __init__(self, statement: tir.Stmt, scratch: tuple[tir.Buffer, ...], inputs: tuple[tir.Buffer, ...], outputs: tuple[Computed, ...]) -> None:
+    def __init__(
+        self,
+        statement: tir.Stmt,
+        scratch: tuple[tir.Buffer, ...],
+        inputs: tuple[tir.Buffer, ...],
+        outputs: tuple[Computed, ...],
+    ) -> None:
         super().__init__((), (), outputs)
         self.statement = statement
         self.scratch = scratch
@@ -95,6 +101,12 @@ class _NoOperators:
     def is_pure(self, name: str) -> bool:
         return True
 
+    def extended(self, body: Iterable[tree.Stmt]) -> _NoOperators:
+        return self
+
+    def sugar(self, symbol: str) -> str | None:
+        return None
+
 
 def define_kernel(ev: OpEvaluator, function: tree.FunctionDef, scope: Scope) -> NestedKernel:
     """The value of a `@T.prim_func` in a body. Raises DiagnosticError with all its faults."""
@@ -111,34 +123,42 @@ def define_kernel(ev: OpEvaluator, function: tree.FunctionDef, scope: Scope) -> 
 
 
 def call_kernel(ev: OpEvaluator, kernel: Any, args: Any, out: Any, node: tree.Call) -> Any:
-    """`R.call_tir(kernel, (x, …), out)` in a body: the tensors (a tuple of them when `out` is one) that the kernel fills."""
+    """`R.call_tir(kernel, (x, …), out)` in a body: the tensors (a tuple when `out` is one) that it fills."""
     if not isinstance(kernel, NestedKernel):
         raise error("RLX0140", "`R.call_tir` in an operator takes a TensorIR function of its body", node.span)
     infos = out.fields if isinstance(out, TupleStructInfo) else tuple(out) if isinstance(out, (tuple, list)) else (out,)
     inputs = tuple(args) if isinstance(args, (tuple, list)) else (args,)
-    if not all(isinstance(i, TensorStructInfo) and i.dims is not None and i.dtype is not None for i in infos):
-        raise Erased
+    single = isinstance(out, TensorStructInfo)
+    outputs = tuple(_output(i, kernel.name if single else f"{kernel.name}_{k}", node.span) for k, i in enumerate(infos))
     if not all(isinstance(a, TensorValue) for a in inputs):
         raise error("RLX0140", "the arguments of `R.call_tir` are tensors", node.span)
-    single = isinstance(out, TensorStructInfo)
-    outputs = tuple(
-        Computed(kernel.name if single else f"{kernel.name}_{k}", tuple(from_dim(d) for d in i.dims), i.dtype) for k, i in enumerate(infos)
-    )
     func, buffers = kernel.func, [t.buffer for t in (*inputs, *outputs)]
     params = [func.buffer_map[p] for p in func.params if p in func.buffer_map]
     if len(params) != len(buffers) or len(func.params) != len(params):
-        raise error("RLX0113", f"`{kernel.name}` takes {len(func.params)} tensors, {len(buffers)} were given", node.span)
+        raise error(
+            "RLX0113", f"`{kernel.name}` takes {len(func.params)} tensors, {len(buffers)} were given", node.span
+        )
     for param, buffer in zip(params, buffers):
         _check_same(ev, kernel.name, param, buffer, node.span)
-    body, scratch = func.body, ()
+    body: tir.Stmt = func.body
+    scratch: tuple[tir.Buffer, ...] = ()
     if isinstance(body, tir.BlockRealize) and not body.block.iter_vars:
-        body, scratch = body.block.body, body.block.alloc_buffers
+        root = body.block
+        body, scratch = root.body, root.alloc_buffers
     statement = _Rename(dict(zip(params, buffers)))(body)
     stage = TirStage(statement, scratch, tuple(buffers[: len(inputs)]), outputs)
     for output in outputs:
         output.stage = stage
     ev.computed.extend(outputs)
     return outputs[0] if single else outputs
+
+
+def _output(info: Any, name: str, span: Span | None) -> Computed:
+    if not isinstance(info, TensorStructInfo):
+        raise error("RLX0140", "the result of `R.call_tir` is a tensor, or a tuple of tensors", span)
+    if info.dims is None or info.dtype is None:
+        raise Erased
+    return Computed(name, tuple(from_dim(d) for d in info.dims), info.dtype)
 
 
 def _check_same(ev: OpEvaluator, name: str, param: tir.Buffer, buffer: tir.Buffer, span: Span | None) -> None:

@@ -47,8 +47,8 @@ REDUCERS: dict[str, Reducer] = {
 
 
 def custom_reducer(combine: Any, identity: Any) -> Reducer:
-    """A reducer from a lambda: `combine(x, y)` for one value, `combine(x0, x1, y0, y1)` for two, …; `identity` one value or
-    a tuple of values."""
+    """A reducer from a lambda: `combine(x, y)` for one value, `combine(x0, x1, y0, y1)` for two, …; `identity` is one
+    value or a tuple of values."""
 
     def make(ev: OpEvaluator, types: tuple[DType, ...]) -> prim.CommReducer:
         if not isinstance(combine, Closure):

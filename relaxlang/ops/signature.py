@@ -77,7 +77,13 @@ def bind(definition: OpDef, args: list[Any], kwargs: dict[str, Any], span: Span 
         if name not in names:
             near = did_you_mean(name, names)
             hint = f"did you mean `{near}`?" if near else ""
-            raise error("RLX0114", f"`R.{definition.name}` has no parameter `{name}`", span, help=hint, notes=[signature_text(definition)])
+            raise error(
+                "RLX0114",
+                f"`R.{definition.name}` has no parameter `{name}`",
+                span,
+                help=hint,
+                notes=[signature_text(definition)],
+            )
         if name in given:
             raise error("RLX0113", f"`R.{definition.name}` got `{name}` twice", span)
         given[name] = value
@@ -85,7 +91,9 @@ def bind(definition: OpDef, args: list[Any], kwargs: dict[str, Any], span: Span 
 
 
 def _lacks(definition: OpDef, param: OpParam, span: Span | None) -> Exception:
-    return error("RLX0113", f"`R.{definition.name}` lacks its argument `{param.name}`", span, notes=[signature_text(definition)])
+    return error(
+        "RLX0113", f"`R.{definition.name}` lacks its argument `{param.name}`", span, notes=[signature_text(definition)]
+    )
 
 
 def signature_text(definition: OpDef) -> str:
@@ -93,14 +101,21 @@ def signature_text(definition: OpDef) -> str:
     parts = []
     for p in definition.params:
         star = "*" if p.variadic else ""
-        parts.append(f"{star}{p.name}" + ("" if p.default is None else f"={p.default.span.text if p.default.span else '…'}"))
+        parts.append(
+            f"{star}{p.name}" + ("" if p.default is None else f"={p.default.span.text if p.default.span else '…'}")
+        )
     return f"R.{definition.name}({', '.join(parts)})"
 
 
 def _wrong(definition: OpDef, param: OpParam, wanted: str, value: Any, span: Span | None) -> Exception:
     where = value.span if isinstance(value, (relax.Expr, PrimExpr)) and value.span else span
     said = "an expression of Relax" if isinstance(value, relax.Expr) else describe(value)
-    return error("RLX0206", f"`{param.name}` of `R.{definition.name}` must be {wanted}, not {said}", where, notes=[signature_text(definition)])
+    return error(
+        "RLX0206",
+        f"`{param.name}` of `R.{definition.name}` must be {wanted}, not {said}",
+        where,
+        notes=[signature_text(definition)],
+    )
 
 
 # --- arguments --------------------------------------------------------------------------------------------------------
@@ -217,5 +232,8 @@ def _attribute(definition: OpDef, param: OpParam, value: Any, span: Span | None)
             return value
     if param.kinds == ("tuple",) and _is_integer(value):
         return (value,)
-    wanted = " or ".join({"tuple": "a tuple", "int": "an int", "dtype": "a dtype", "str": "a string"}.get(k, f"a {k}") for k in param.kinds)
+    wanted = " or ".join(
+        {"tuple": "a tuple", "int": "an int", "dtype": "a dtype", "str": "a string"}.get(k, f"a {k}")
+        for k in param.kinds
+    )
     raise _wrong(definition, param, wanted, value, span)

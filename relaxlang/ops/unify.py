@@ -30,7 +30,9 @@ from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import Scope, error
 
 
-def match_arguments(ev: OpEvaluator, definition: OpDef, values: list[Any], attrs: Mapping[str, Any], span: Span | None) -> Scope:
+def match_arguments(
+    ev: OpEvaluator, definition: OpDef, values: list[Any], attrs: Mapping[str, Any], span: Span | None
+) -> Scope:
     """The scope of a call: parameters and pattern variables by name.
 
     `values` are what `argument_value` made of the arguments, in order; parameters beyond them have their defaults.
@@ -49,7 +51,9 @@ def match_arguments(ev: OpEvaluator, definition: OpDef, values: list[Any], attrs
         else:
             value = ev.expr(param.default, scope)
             # A scalar is an expression, whoever gave it.
-            scope.names[param.name] = prim.const(value, INT64) if param.kinds[0] == "scalar" and isinstance(value, int) else value
+            scope.names[param.name] = (
+                prim.const(value, INT64) if param.kinds[0] == "scalar" and isinstance(value, int) else value
+            )
     return scope
 
 
@@ -62,8 +66,14 @@ def argument_value(ev: OpEvaluator, definition: OpDef, param: OpParam, expr: rel
     if kind == "tensor" and isinstance(info, (TensorStructInfo, ObjectStructInfo)):
         return tensor_value(ev, param.name, info, expr)
     if kind == "tensors" and isinstance(info, TupleStructInfo):
-        fields = expr.fields if isinstance(expr, relax.Tuple) else tuple(relax.TupleGetItem(expr, k) for k in range(len(info.fields)))
-        return tuple(tensor_value(ev, f"{param.name}_{k}", f.struct_info or ObjectStructInfo(), f) for k, f in enumerate(fields))
+        fields = (
+            expr.fields
+            if isinstance(expr, relax.Tuple)
+            else tuple(relax.TupleGetItem(expr, k) for k in range(len(info.fields)))
+        )
+        return tuple(
+            tensor_value(ev, f"{param.name}_{k}", f.struct_info or ObjectStructInfo(), f) for k, f in enumerate(fields)
+        )
     if kind == "shape" and isinstance(info, ShapeStructInfo):
         return _dims(ev, info.values, info.ndim, param.name)
     if kind == "shape" and isinstance(info, ObjectStructInfo):
@@ -182,7 +192,11 @@ class _Matcher:
         if self.ev.same(have, want):
             return
         first = self.origin.get(name)
-        said = f"`{what}` is {want} in `{first}` but {have} in `{param.name}`" if first else f"{what} of `{param.name}` must be {want}, not {have}"
+        said = (
+            f"`{what}` is {want} in `{first}` but {have} in `{param.name}`"
+            if first
+            else f"{what} of `{param.name}` must be {want}, not {have}"
+        )
         if self.ev.differ(have, want):
             self.fail(said)
         self.ev.require(prim.fold(prim.EQ, as_dim(have), as_dim(want)), f"`R.{self.definition.name}`: {said}")
@@ -203,7 +217,11 @@ class _Matcher:
                 self.bind(param, pattern.id, dtype)
             elif not isinstance(dtype, Unknown) and bound is not dtype:
                 first = self.origin.get(pattern.id, "an earlier argument")
-                self.fail(f"`{first}` is {bound} but `{param.name}` is {dtype}", "RLX0204", "convert one of them with `R.astype`")
+                self.fail(
+                    f"`{first}` is {bound} but `{param.name}` is {dtype}",
+                    "RLX0204",
+                    "convert one of them with `R.astype`",
+                )
 
     def fail(self, message: str, code: str = "RLX0203", help: str = "") -> None:
         notes = [_described(self.scope, p) for p in self.definition.arg_params if p.name in self.scope.names]

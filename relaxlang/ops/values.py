@@ -57,7 +57,9 @@ class TensorValue(Value):
 
     kind = "tensor"
 
-    def __init__(self, name: str, shape: tuple[Dim, ...] | Unknown, dtype: DType | Unknown, expr: relax.Expr | None = None) -> None:
+    def __init__(
+        self, name: str, shape: tuple[Dim, ...] | Unknown, dtype: DType | Unknown, expr: relax.Expr | None = None
+    ) -> None:
         self.name = name
         self.shape = shape
         self.dtype = dtype
@@ -87,7 +89,9 @@ class TensorValue(Value):
     def item(self, ev: Evaluator, index: Any, span: Span | None) -> Any:
         index = index if isinstance(index, tuple) else (index,)
         if len(index) != self.buffer.ndim:
-            raise error("RLX0301", f"`{self.name}` has {self.buffer.ndim} dimensions, {len(index)} indices were given", span)
+            raise error(
+                "RLX0301", f"`{self.name}` has {self.buffer.ndim} dimensions, {len(index)} indices were given", span
+            )
         return prim.BufferLoad(self.buffer, tuple(as_index(i, span) for i in index), span=span)
 
 

@@ -264,6 +264,7 @@ _BUFFER_FIELDS: dict[str, Callable[[tir.Buffer], Any]] = {
     "ndim": lambda b: b.ndim,
 }  # fmt: skip
 METHODS: dict[tuple[type, str], Callable[[Any], Any]] = {
+    (str, "find"): lambda s: Builtin("find", lambda ev, args, kwargs, node: s.find(str(args[0]))),
     (str, "join"): lambda s: Builtin(
         "join", lambda ev, args, kwargs, node: join_text(s, ev.iterate(args[0], node.span), node.span)
     ),

@@ -80,7 +80,13 @@ def call_kernel(kernel: Kernel, arrays: dict[relax.Expr, np.ndarray[Any, Any]], 
     """Run a kernel on the arrays; a new array, or a tuple of them."""
     env: dict[prim.Var, PrimExpr] = {v: prim.IntImm(INT64, n) for v, n in known.values.items()}
     for expr, info in kernel.casts:
-        dims = info.dims if isinstance(info, TensorStructInfo) else info.values if isinstance(info, ShapeStructInfo) else None
+        dims = (
+            info.dims
+            if isinstance(info, TensorStructInfo)
+            else info.values
+            if isinstance(info, ShapeStructInfo)
+            else None
+        )
         for dim, size in zip(dims or (), arrays[expr].shape):
             env[dim] = prim.IntImm(INT64, size)
     infos = kernel.out.fields if isinstance(kernel.out, TupleStructInfo) else (kernel.out,)

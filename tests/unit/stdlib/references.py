@@ -37,7 +37,10 @@ def conv(data: Array, weight: Array, strides: Any = 1, padding: Any = 0, dilatio
     out = np.zeros((x.shape[0], w.shape[0], *sizes))
     per, channels = w.shape[0] // groups, w.shape[1]
     for o, *at in itertools.product(range(w.shape[0]), *map(range, sizes)):
-        window = tuple(slice(at[k] * stride[k], at[k] * stride[k] + dilate[k] * (w.shape[2 + k] - 1) + 1, dilate[k]) for k in range(n))
+        window = tuple(
+            slice(at[k] * stride[k], at[k] * stride[k] + dilate[k] * (w.shape[2 + k] - 1) + 1, dilate[k])
+            for k in range(n)
+        )
         first = o // per * channels
         part = x[(slice(None), slice(first, first + channels), *window)]
         out[(slice(None), o, *at)] = (part * w[o]).sum(axis=tuple(range(1, n + 2)))
@@ -57,7 +60,10 @@ def conv_transpose(data: Array, weight: Array, strides: Any = 1, padding: Any = 
     out = np.zeros((x.shape[0], w.shape[1] * groups, *full))
     per = x.shape[1] // groups
     for c, *at in itertools.product(range(x.shape[1]), *map(range, x.shape[2:])):
-        window = tuple(slice(at[k] * stride[k], at[k] * stride[k] + dilate[k] * (w.shape[2 + k] - 1) + 1, dilate[k]) for k in range(n))
+        window = tuple(
+            slice(at[k] * stride[k], at[k] * stride[k] + dilate[k] * (w.shape[2 + k] - 1) + 1, dilate[k])
+            for k in range(n)
+        )
         first = c // per * w.shape[1]
         here = (slice(None), slice(first, first + w.shape[1]), *window)
         out[here] += x[(slice(None), c, *at)].reshape(-1, 1, *(1,) * n) * w[c]
@@ -84,7 +90,11 @@ def pool(kind: str, data: Array, pool_size: Any = 1, strides: Any = 1, padding: 
     for at in itertools.product(*map(range, sizes)):
         places = [[at[k] * stride[k] - pads[k][0] + j * dilate[k] for j in range(size[k])] for k in range(n)]
         inside = [[p for p in ps if 0 <= p < x.shape[2 + k]] for k, ps in enumerate(places)]
-        counted = [[p for p in ps if p < x.shape[2 + k] + pads[k][1]] for k, ps in enumerate(places)] if count_include_pad else inside
+        counted = (
+            [[p for p in ps if p < x.shape[2 + k] + pads[k][1]] for k, ps in enumerate(places)]
+            if count_include_pad
+            else inside
+        )
         values = x[np.ix_(range(x.shape[0]), range(x.shape[1]), *inside)].astype("float64").reshape(*x.shape[:2], -1)
         here = (slice(None), slice(None), *at)
         out[here] = values.max(-1) if kind == "max" else values.sum(-1) / np.prod([len(c) for c in counted])
@@ -99,7 +109,9 @@ def adaptive(data: Array, output_size: Any = None, layout: str = "") -> Array:
     sizes = x.shape[2:] if output_size is None else _many(output_size, n)
     out = np.zeros((*x.shape[:2], *sizes))
     for at in itertools.product(*map(range, sizes)):
-        part = tuple(slice(at[k] * x.shape[2 + k] // sizes[k], -(-(at[k] + 1) * x.shape[2 + k] // sizes[k])) for k in range(n))
+        part = tuple(
+            slice(at[k] * x.shape[2 + k] // sizes[k], -(-(at[k] + 1) * x.shape[2 + k] // sizes[k])) for k in range(n)
+        )
         out[(slice(None), slice(None), *at)] = x[(slice(None), slice(None), *part)].mean(axis=tuple(range(2, n + 2)))
     return _to(out, "NC" + axes, layout or "NC" + axes).astype(data.dtype)
 

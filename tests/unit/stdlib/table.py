@@ -108,21 +108,34 @@ def unary() -> None:
     for low, high in ((-1, 1), (0.5, 2.5)):
         case("clip", floats(3, 4), low, high, ref=lambda x, a, b: np.clip(x, a, b).astype(x.dtype))
     case("clip", SPECIAL, -1, 1, ref=lambda x, a, b: np.clip(x, a, b).astype(x.dtype))
-    case("clip", ints(9, low=0, high=200, dtype="uint8"), -5, 100, ref=lambda x, a, b: np.minimum(x, 100).astype("uint8"))
+    case(
+        "clip", ints(9, low=0, high=200, dtype="uint8"), -5, 100, ref=lambda x, a, b: np.minimum(x, 100).astype("uint8")
+    )
     case("nn.leakyrelu", floats(3, 4), alpha=0.2, ref=lambda x, alpha: np.where(x > 0, x, x * np.float32(alpha)))
     case("nn.prelu", floats(2, 3, 2), floats(3), ref=lambda x, a: np.where(x > 0, x, x * a[:, None]))
     case("nn.dropout", floats(3, 4), rate=0.3, ref=lambda x, rate: (x, np.ones_like(x)))
 
 
 # --- two tensors ------------------------------------------------------------------------------------------------------
-BROADCAST = (((3, 4), (3, 4)), ((3, 4), (4,)), ((3, 1), (1, 4)), ((), (2, 3)), ((2, 1, 3), (5, 1)), ((0, 3), (1, 3)), ((1,), (1,)))
+BROADCAST = (
+    ((3, 4), (3, 4)),
+    ((3, 4), (4,)),
+    ((3, 1), (1, 4)),
+    ((), (2, 3)),
+    ((2, 1, 3), (5, 1)),
+    ((0, 3), (1, 3)),
+    ((1,), (1,)),
+)
 BINARY: dict[str, Callable[..., Any]] = {
     "add": np.add, "subtract": np.subtract, "multiply": np.multiply, "maximum": np.maximum, "minimum": np.minimum,
     "equal": np.equal, "not_equal": np.not_equal, "less": np.less, "less_equal": np.less_equal, "greater": np.greater,
     "greater_equal": np.greater_equal, "floor_divide": np.floor_divide, "floor_mod": np.mod, "mod": np.fmod,
 }  # fmt: skip
 FLOAT_BINARY: dict[str, Callable[..., Any]] = {
-    "divide": np.divide, "atan2": np.arctan2, "log_add_exp": np.logaddexp, "power": lambda a, b: np.power(np.abs(a), b),
+    "divide": np.divide,
+    "atan2": np.arctan2,
+    "log_add_exp": np.logaddexp,
+    "power": lambda a, b: np.power(np.abs(a), b),
 }
 INT_BINARY: dict[str, Callable[..., Any]] = {
     "bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or, "bitwise_xor": np.bitwise_xor,
@@ -162,7 +175,9 @@ def binary() -> None:
 # --- reductions -------------------------------------------------------------------------------------------------------
 def _as(function: Callable[..., Any]) -> Callable[..., Any]:
     """A reduction of numpy in the dtype of its input."""
-    return lambda x, axis=None, keepdims=False: np.asarray(function(x, axis=_axes(axis), keepdims=keepdims)).astype(x.dtype)
+    return lambda x, axis=None, keepdims=False: np.asarray(function(x, axis=_axes(axis), keepdims=keepdims)).astype(
+        x.dtype
+    )
 
 
 def _axes(axis: Any) -> Any:
@@ -173,7 +188,15 @@ AXES: tuple[Any, ...] = (None, 0, -1, [0, -1], [1])
 
 
 def reductions() -> None:
-    table = {"sum": np.sum, "prod": np.prod, "max": np.max, "min": np.min, "mean": np.mean, "variance": np.var, "std": np.std}
+    table = {
+        "sum": np.sum,
+        "prod": np.prod,
+        "max": np.max,
+        "min": np.min,
+        "mean": np.mean,
+        "variance": np.var,
+        "std": np.std,
+    }
     for name, function in table.items():
         for axis in AXES:
             for keep in (False, True):
@@ -208,9 +231,17 @@ def reductions() -> None:
                 case(name, floats(3, 4), axis=axis, dtype=to, rtol=1e-5,
                      ref=lambda x, axis, dtype, f=scan: f(x, axis=axis, dtype=dtype))  # fmt: skip
     case("cumsum", floats(2, 3, 4), axis=1, ref=lambda x, axis: np.cumsum(x, axis), rtol=1e-5)
-    case("cumsum", ints(2, 3), axis=1, exclusive=True, ref=lambda x, axis, exclusive: np.cumsum(x, axis, dtype="int32") - x)
+    case(
+        "cumsum",
+        ints(2, 3),
+        axis=1,
+        exclusive=True,
+        ref=lambda x, axis, exclusive: np.cumsum(x, axis, dtype="int32") - x,
+    )
     case("cumsum", floats(0), ref=np.cumsum)
-    case("cumsum", RNG.random(4) < 0.5, axis=0, dtype="int32", ref=lambda x, axis, dtype: np.cumsum(x, axis, dtype=dtype))
+    case(
+        "cumsum", RNG.random(4) < 0.5, axis=0, dtype="int32", ref=lambda x, axis, dtype: np.cumsum(x, axis, dtype=dtype)
+    )
 
 
 # --- creation ---------------------------------------------------------------------------------------------------------
@@ -230,15 +261,33 @@ def creation() -> None:
     for k in (0, 1, -2):
         case("tril", floats(2, 3, 4), k, ref=np.tril)
         case("triu", floats(2, 3, 4), k, ref=np.triu)
-    case("hamming_window", 6, False, 0.54, 0.46, dtype="float32", ref=lambda n, p, a, b, dtype: np.hamming(n).astype(dtype), rtol=1e-5)
-    case("one_hot", ints(2, 3, low=0, high=4), 5, 0, depth=4, ref=lambda i, on, off, depth: np.eye(4, dtype="int64")[i] * 5)
+    case(
+        "hamming_window",
+        6,
+        False,
+        0.54,
+        0.46,
+        dtype="float32",
+        ref=lambda n, p, a, b, dtype: np.hamming(n).astype(dtype),
+        rtol=1e-5,
+    )
+    case(
+        "one_hot",
+        ints(2, 3, low=0, high=4),
+        5,
+        0,
+        depth=4,
+        ref=lambda i, on, off, depth: np.eye(4, dtype="int64")[i] * 5,
+    )
     case("one_hot", ints(2, 3, low=0, high=4), 1.0, 0.0, depth=4, axis=1, ref=lambda i, on, off, depth, axis: np.moveaxis(
         np.eye(4, dtype="float32")[i], -1, 1))  # fmt: skip
     case("shape_to_tensor", (2, 3, 4), ref=lambda s: np.array(s))
     case("size", floats(2, 3), ref=lambda x: np.array(6))
     a, b, c = floats(2), floats(3), floats(4)
     for indexing in ("ij", "xy"):
-        case("meshgrid", (a, b, c), indexing=indexing, ref=lambda t, indexing: tuple(np.meshgrid(*t, indexing=indexing)))
+        case(
+            "meshgrid", (a, b, c), indexing=indexing, ref=lambda t, indexing: tuple(np.meshgrid(*t, indexing=indexing))
+        )
 
 
 # --- shapes -----------------------------------------------------------------------------------------------------------
@@ -257,7 +306,12 @@ def shapes() -> None:
     for axis in (0, -1, [0, 2], [0, -1], 1):
         case("expand_dims", x, axis=axis, ref=lambda x, axis: np.expand_dims(x, _axes(axis)))
     for axis in (None, 0, [0, 2], -2):
-        case("squeeze", floats(1, 3, 1, 1), axis=axis if axis != -2 else [-2], ref=lambda x, axis: np.squeeze(x, _axes(axis)))
+        case(
+            "squeeze",
+            floats(1, 3, 1, 1),
+            axis=axis if axis != -2 else [-2],
+            ref=lambda x, axis: np.squeeze(x, _axes(axis)),
+        )
     for shape, to in (((3, 1), (3, 4)), ((4,), (2, 3, 4)), ((), (2, 2)), ((1, 3), (0, 3))):
         case("broadcast_to", floats(*shape), to, ref=np.broadcast_to)
     for axis in (0, -1, 1):
@@ -279,12 +333,37 @@ def shapes() -> None:
 
 def slices() -> None:
     x = floats(6, 5)
-    for begin, end, step in ((1, 4, 1), (-3, 6, 1), (0, -1, 2), (5, -7, -1), (4, -100, -2), (0, 100, 3), (4, 2, 1), (-1, 0, -2), (7, 9, 1)):
+    for begin, end, step in (
+        (1, 4, 1),
+        (-3, 6, 1),
+        (0, -1, 2),
+        (5, -7, -1),
+        (4, -100, -2),
+        (0, 100, 3),
+        (4, 2, 1),
+        (-1, 0, -2),
+        (7, 9, 1),
+    ):
         case("strided_slice", x, axes=(0,), begin=(begin,), end=(end,), strides=(step,),
              ref=lambda x, axes, begin, end, strides: x[_slice(begin[0], end[0], strides[0], 6)])  # fmt: skip
     case("strided_slice", x, axes=(0, -1), begin=(1, 2), end=(5, 4), ref=lambda x, axes, begin, end: x[1:5, 2:4])
-    case("strided_slice", x, axes=(1,), begin=(1,), end=(4,), assume_inbound=True, ref=lambda x, axes, begin, end, assume_inbound: x[:, 1:4])
-    case("dynamic_strided_slice", x, np.array([1, 4]), np.array([5, 0]), np.array([2, -1]), ref=lambda x, b, e, s: x[1:5:2, 4:0:-1])
+    case(
+        "strided_slice",
+        x,
+        axes=(1,),
+        begin=(1,),
+        end=(4,),
+        assume_inbound=True,
+        ref=lambda x, axes, begin, end, assume_inbound: x[:, 1:4],
+    )
+    case(
+        "dynamic_strided_slice",
+        x,
+        np.array([1, 4]),
+        np.array([5, 0]),
+        np.array([2, -1]),
+        ref=lambda x, b, e, s: x[1:5:2, 4:0:-1],
+    )
 
     def scatter(x: Array, src: Array, start: int, end: int, step: int, axis: int) -> Array:
         out = x.copy()

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.unit.stdlib.harness import OPERATORS, run
 
 from relaxlang.base.diagnostics import Diagnostics
 from relaxlang.base.source import Source
 from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import Evaluator, Scope
 from relaxlang.syntax.parser import parse_expression
+from tests.unit.stdlib.harness import OPERATORS, run
 
 _EXAMPLE = re.compile(r"^ *Example: (R\.[^\n]+(?:\n[^\n]*)*?)\n *$", re.MULTILINE)
 
