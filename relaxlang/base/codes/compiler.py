@@ -199,8 +199,6 @@ COMPILER: dict[str, CodeInfo] = {
         "The reference interpreter checks every load and store: each index must be from 0 to the extent of its "
         "dimension, less one. `T.if_then_else(inside, A[i], 0)` loads only when the condition holds; `T.Select` loads "
         "always.",
-        'A: T.Buffer((4,), "float32")\nfor i in range(4):\n    B[i] = A[i + 1]',
-        'A: T.Buffer((4,), "float32")\nfor i in range(4):\n    B[i] = T.if_then_else(i < 3, A[i + 1], T.float32(0))',
     ),
     "RLX6031": CodeInfo(
         "buffer does not fit the region it stands for",
