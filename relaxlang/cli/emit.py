@@ -92,6 +92,11 @@ def plan(line: CommandLine) -> list[Output]:
         if len(line.files) > 1 and target.text != "-":
             fail("RLX7003", "one output file cannot hold what several files give", target, help="leave `-o` out")
         outputs = _with_path(outputs, target)
+    for name in ("--arg", "--random", "--dim", "--save-result", "--expect", "--repeat"):
+        if line.has(name) and not line.has("--run"):
+            fail("RLX7003", f"`{name}` is for running a function", help="add `--run`, or `--run=FN`")
+    if line.has("--save-result") and len(line.files) > 1:
+        fail("RLX7003", "one file cannot hold the results of several programs", line.span("--save-result"))
     if line.has("--check") and (outputs or line.has("--run")):
         fail("RLX7003", "`--check` writes and runs nothing", help="leave it out: everything is checked anyway")
     if not outputs and not any(line.has(n) for n in ("--run", "--check", "--dump-pipeline")):

@@ -34,7 +34,7 @@ class Reporter:
         """Report what a `RelaxlangError` says; the closing line counts what is wrong in a program."""
         if isinstance(fault, DiagnosticError):
             found = list(fault.diagnostics)
-            found[-1] = _with_notes(found[-1], getattr(fault, "__notes__", []))
+            found[-1] = with_notes(found[-1], getattr(fault, "__notes__", []))
         else:
             found = [Diagnostic("", str(fault))]
         self._write(found)
@@ -76,7 +76,7 @@ def output_failed(error: OSError) -> RelaxlangError:
     return RelaxlangError(f"cannot write the output: {(error.strerror or str(error)).lower()}")
 
 
-def _with_notes(diagnostic: Diagnostic, notes: Sequence[str]) -> Diagnostic:
+def with_notes(diagnostic: Diagnostic, notes: Sequence[str]) -> Diagnostic:
     """The diagnostic with the notes that were added to the exception on its way."""
     if not notes:
         return diagnostic

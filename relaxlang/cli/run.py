@@ -20,6 +20,7 @@ from relaxlang.cli.report import write_out
 from relaxlang.runtime.ndarray import ShapeTuple, dtype_name, wrap
 
 if TYPE_CHECKING:
+    from relaxlang.ir.module import AnyFunc
     from relaxlang.runtime.module import RuntimeModule
 
 _NPY = "biufc"  # kinds of numpy dtypes that `.npy` files can hold
@@ -67,7 +68,9 @@ class Call(NamedTuple):
 def prepare(c: Compilation, request: Request) -> Call:
     """Build the program and find values for all parameters. RLX7005 when that is impossible."""
     program = c.runnable()
-    params = _parameters(c, program, request.function)
+    name = request.function
+    function = None if c.is_built else c.parsed.functions.get(name) or c.lowered.functions.get(name)
+    params = parameters(function, program, name)
     values = assign(request.function, params, request.given)
     filler = Filler(request.seed or 0, params, values, request.dims)
     wanted = [p for p in params if p.name not in values and not p.output]
@@ -83,15 +86,16 @@ def prepare(c: Compilation, request: Request) -> Call:
     return Call(program, request.function, [values[p.name] for p in params], outputs, params)
 
 
-def _parameters(c: Compilation, program: RuntimeModule, name: str) -> list[Parameter]:
+def parameters(function: AnyFunc | None, program: RuntimeModule, name: str) -> list[Parameter]:
+    """The parameters of a function of a program; `function` is its definition, None where only the program is left.
+
+    RLX7005 when the program has no such function.
+    """
     from relaxlang.ir.relax import Function
     from relaxlang.ir.struct_info import tensor_info
     from relaxlang.ir.tir import PrimFunc
 
     kernel = program.kernels.get(name)
-    function = None
-    if not c.is_built:
-        function = c.parsed.functions.get(name) or c.lowered.functions.get(name)
     if isinstance(function, Function):
         return [Parameter(p.name, p.struct_info) for p in function.params]
     if kernel is not None:

@@ -31,7 +31,7 @@ class Settings:
         self.line = line
         self.reporter = reporter
         self.clock = clock
-        self.values = dict(_definition(span) for span in line.spans("--define"))
+        self.values = dict(definition(span) for span in line.spans("--define"))
         self.target = _target(line)
         self.skipped = frozenset(step.name for step in _named(line, "--skip"))
         self.own_pipeline = any(line.has(n) for n in ("--pipeline", "--start-at", "--stop-after"))
@@ -121,7 +121,7 @@ def _names(line: CommandLine, option: str) -> Names:
     return frozenset(step.name for step in _named(line, option))
 
 
-def _definition(span: Span) -> tuple[str, Any]:
+def definition(span: Span) -> tuple[str, Any]:
     """`N=128` as a name and a value: a number, `true` or `false`, or else a string, which may stand in quotes."""
     name, equals, text = span.text.partition("=")
     name = name.strip()

@@ -149,6 +149,8 @@ def test_several_files(run):
         (["--target=cuda"], ["RLX5001"]),
         (["--target=llvm -mcpux=1"], ["RLX5002", "-mcpu"]),
         (["--check", "--run"], ["RLX7003"]),
+        (["--arg=i64=1"], ["RLX7003", "add `--run`"]),
+        (["mlp.rlx", "--run", "--save-result=x.npy"], ["RLX7003", "several programs"]),
         (["--print-ir-after=foo"], ["RLX3101", "--print-ir-after:1:1"]),
         (["-D", "N"], ["RLX7002", "-D N=128"]),
         (["--run", "--dim=n"], ["RLX7002", "--dim n=16"]),
