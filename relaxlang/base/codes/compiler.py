@@ -16,6 +16,16 @@ COMPILER: dict[str, CodeInfo] = {
         "wrong number of indices for an index map", "An index map takes as many indices as the buffer has dimensions."
     ),
     # 31: passes
+    "RLX3101": CodeInfo(
+        "no such pass or pipeline",
+        "The text of a pipeline names a pass or a pipeline that does not exist. `relaxc --list=passes` and "
+        "`--list=pipelines` show them all.",
+    ),
+    "RLX3102": CodeInfo(
+        "no such option of a pass",
+        "The pass has no option of that name. `relaxc --describe PASS` shows what it has.",
+    ),
+    "RLX3103": CodeInfo("wrong value of a pass's option", "The option takes a value of another type."),
     "RLX3120": CodeInfo(
         "a view that does not fit its source",
         "`T.match_buffer` in a block names a region of another buffer. The view must have the buffer's dtype and at most "
