@@ -28,7 +28,6 @@ from relaxlang.syntax.printer.values import value_doc
 
 __all__ = ["Options", "render_node", "script"]
 
-HEADER = "# from tvm.script import ir as I, relax as R, tir as T"
 _PARTS = (blocks, exprs, modules, prim_funcs, relax_bindings, relax_exprs, stmts, types)
 """The modules that register themselves with `core`."""
 
@@ -68,9 +67,6 @@ def render_node(node: Any, *, positions: bool = False, **options: Any) -> Render
 
 def _lines(node: Any, settings: Options) -> list[Any]:
     p = Printer(settings, node if isinstance(node, IRModule) else None)
-    if settings.header and _is_block(node):
-        p.line(HEADER)
-        p.blank()
     if isinstance(node, (relax.Expr, struct_info.StructInfo, relax.Binding, relax.BindingBlock)):
         p.int_dtype = prim.INT64
     elif isinstance(node, prim.PrimExpr) and node.dtype is prim.INT64:
@@ -87,7 +83,13 @@ def _lines(node: Any, settings: Options) -> list[Any]:
     else:
         doc = p.doc(node) if isinstance(node, Node) else value_doc(p, node)
         p.line(doc)
-    return p.flat_lines()
+    head = [(0, f'{name} = TypeVar("{name}")') for name in p.type_vars]
+    if head:
+        head.append((0, ""))
+    if settings.header and _is_block(node):
+        tir_name = "tirx" if p.since("tvm-0.23") else "tir"
+        head = [(0, f"# from tvm.script import ir as I, relax as R, {tir_name} as T"), (0, ""), *head]
+    return [*head, *p.flat_lines()]
 
 
 def _function_name(node: relax.Function | tir.PrimFunc, settings: Options) -> str:

@@ -8,6 +8,7 @@ stack, so depth costs memory alone.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,8 +17,9 @@ from relaxlang.base.node import Node, node
 from relaxlang.ir import prim, tir
 from relaxlang.ir.module import IRModule
 from relaxlang.syntax import spellings
-from relaxlang.syntax.document import Doc, Mark, bracket, concat
+from relaxlang.syntax.document import Doc, Mark, bracket, concat, render
 from relaxlang.syntax.printer.names import Names
+from relaxlang.syntax.scalars import string_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -89,6 +91,8 @@ class Printer:
         self.slots: dict[Node, Slot] = {}
         self.uses_module = False
         self.loops: dict[prim.Var, tir.For] = {}
+        self.quoting = False
+        self.type_vars: dict[str, None] = {}
         self._slot_count = 0
         self._opening: Node | None = None
 
@@ -157,6 +161,35 @@ class Printer:
         name = spellings.name_in(concept, self.options.dialect)
         return concept if name is None else name
 
+    def since(self, first: str) -> bool:
+        """Whether the text is for release `first` or a later one; never for the canonical text."""
+        return self.options.dialect is not None and spellings.at_least(self.options.dialect, first)
+
+    # --- dimensions ---------------------------------------------------------------------------------------------------
+    # The canonical text defines a dimension by naming it in a parameter. Releases of TVM declare it in the body and
+    # quote it in the signature (`R.Tensor(("n", 4))`); since 0.27 it is a `TypeVar` of the file.
+    def implicit(self, var: prim.Var) -> bool:
+        """Whether a bare name in a shape defines this variable: an int64, and not one that is known to be >= 0."""
+        if self.options.dialect is not None and not self.since("tvm-0.27"):
+            return False
+        return var.dtype is prim.INT64 and (var.__class__ is prim.Var or self.since("tvm-0.27"))
+
+    def define_dimension(self, var: prim.Var, *, lasting: bool = False) -> None:
+        """Name a variable that the text defines here by naming it, if it has no name yet."""
+        if self.names.get(var) is None and self.implicit(var):
+            name = self.names.define(var, var.name, lasting=lasting)
+            if self.since("tvm-0.27"):
+                self.type_vars[name] = None
+
+    def dimension(self, value: prim.PrimExpr) -> Doc:
+        """A dimension, or another scalar that stands alone; a number of the type that numbers have here is bare."""
+        if isinstance(value, prim.IntImm) and value.of.is_int:
+            return str(value.value) if value.of is self.int_dtype else f"T.{value.of}({value.value})"
+        doc = self.doc(value)
+        if self.quoting and not (isinstance(value, prim.Var) and self.since("tvm-0.27")):
+            return string_text(render([(0, doc)], sys.maxsize).text.strip())
+        return doc
+
     # --- names --------------------------------------------------------------------------------------------------------
     def define(self, node: Node, hint: str) -> str:
         """A name for what is defined here."""
@@ -171,9 +204,13 @@ class Printer:
         return self.names.get(buffer) or self._declare_buffer(buffer)
 
     def _declare_var(self, node: prim.Var) -> str:
-        name = self.names.define(node, node.name, lasting=True)
-        if self.head is not None:
-            self.head.append((self.head.indent, f"{name} = {self.var_type(node)}"))
+        if self.quoting:
+            self.define_dimension(node, lasting=True)
+        name = self.names.get(node)
+        if name is None:
+            name = self.names.define(node, node.name, lasting=True)
+            if self.head is not None:
+                self.head.append((self.head.indent, f"{name} = {self.var_type(node)}"))
         return name
 
     def var_type(self, node: prim.Var) -> str:
@@ -212,12 +249,6 @@ class Printer:
         if buffer.offset_factor != 0:
             items.append(f"offset_factor={buffer.offset_factor}")
         return bracket("(", items, ")")
-
-    def dimension(self, value: prim.PrimExpr) -> Doc:
-        """A dimension, or another scalar that stands alone; a number of the type that numbers have here is bare."""
-        if isinstance(value, prim.IntImm) and value.of.is_int:
-            return str(value.value) if value.of is self.int_dtype else f"T.{value.of}({value.value})"
-        return self.doc(value)
 
     def dims(self, values: tuple[prim.PrimExpr, ...]) -> Doc:
         """`(n, 784)`; one dimension keeps its comma."""

@@ -113,9 +113,13 @@ def _call_function(p: Printer, node: prim.Call, op: relax.GlobalVar) -> Doc:
 
 
 def global_name(p: Printer, node: relax.GlobalVar) -> str:
-    """`cls.f`, and `cls["a.b"]` for a name that is no identifier."""
-    p.uses_module = True
-    return f"cls.{node.name}" if node.name.isidentifier() else f"cls[{string_text(node.name)}]"
+    """`cls.f`, and `cls["a.b"]` for a name that is no identifier. TensorIR has no alias for the module."""
+    alias = "cls"
+    if p.int_dtype is prim.INT32 and p.module is not None:
+        alias = p.module_name
+    else:
+        p.uses_module = True
+    return f"{alias}.{node.name}" if node.name.isidentifier() else f"{alias}[{string_text(node.name)}]"
 
 
 # --- calls by name ----------------------------------------------------------------------------------------------------

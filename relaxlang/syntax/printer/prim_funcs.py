@@ -9,7 +9,6 @@ from relaxlang.syntax.printer.blocks import alloc_buffers
 from relaxlang.syntax.printer.core import Printer, emits, owns_data
 from relaxlang.syntax.printer.relax_bindings import function_attrs
 from relaxlang.syntax.printer.stmts import tail
-from relaxlang.syntax.printer.types import implicit
 from relaxlang.syntax.printer.values import mapping_doc
 from relaxlang.syntax.scalars import string_text
 
@@ -23,6 +22,8 @@ def emit_prim_func(p: Printer, node: tir.PrimFunc, name: str, *, symbol: str | N
     """The definition of a PrimFunc. `symbol` is its name in the module when `name` is only made from it."""
     p.int_dtype = prim.INT32
     items: list[Doc] = ["private=True"] if node.is_private else []
+    if p.since("tvm-0.26"):
+        items.append("s_tir=True")
     if symbol is not None:
         items.append(f"name={string_text(symbol)}")
     p.line(bracket("@T.prim_func(", items, ")") if items else "@T.prim_func")
@@ -38,8 +39,6 @@ def emit_prim_func(p: Printer, node: tir.PrimFunc, name: str, *, symbol: str | N
     attrs = function_attrs(p, node.attrs, symbol or name, False)
     if attrs:
         p.line(concat("T.func_attr(", mapping_doc(p, attrs), ")"))
-    here, used = len(p.lines), p.uses_module
-    p.uses_module = False
     for param, buffer in matched:
         fields = p.buffer_fields(buffer, first=(p.names.get(param) or p.name(param),))
         p.line(concat(p.names.get(buffer) or buffer.name, f" = {p.spell('T.match_buffer')}", fields))
@@ -47,9 +46,6 @@ def emit_prim_func(p: Printer, node: tir.PrimFunc, name: str, *, symbol: str | N
     for buffer in node.buffer_map.values():
         p.slots[buffer.data] = slot
     _body(p, node.body)
-    if p.uses_module and p.module is not None:
-        p.lines.insert(here, (p.indent, f"cls = {p.module_name}"))
-    p.uses_module = p.uses_module or used
     p.indent -= 1
     p.head = None
     p.slots.clear()
@@ -62,7 +58,7 @@ def _parameters(p: Printer, node: tir.PrimFunc) -> tuple[list[Doc], list[tuple[p
     """The parameters as text, and those whose buffer needs a `T.match_buffer` line."""
     handles = {v for v in node.params if v in node.buffer_map}
     used = {n for n in walk(node.body) if n.__class__ is prim.Var and n in handles} if handles else set()
-    plain = {v for v in handles if v not in used and _is_plain(node.buffer_map[v])}
+    plain = {v for v in handles if v not in used and _is_plain(p, node.buffer_map[v])}
     for var in node.params:
         if var in plain:
             buffer = node.buffer_map[var]
@@ -72,8 +68,8 @@ def _parameters(p: Printer, node: tir.PrimFunc) -> tuple[list[Doc], list[tuple[p
     for var in node.params:
         if var in plain:
             for dim in node.buffer_map[var].shape:
-                if isinstance(dim, prim.Var) and implicit(dim) and p.names.get(dim) is None:
-                    p.define(dim, dim.name)
+                if isinstance(dim, prim.Var):
+                    p.define_dimension(dim)
     for var in node.params:
         if var in handles and var not in plain:
             p.define(node.buffer_map[var], node.buffer_map[var].name)
@@ -87,8 +83,12 @@ def _parameters(p: Printer, node: tir.PrimFunc) -> tuple[list[Doc], list[tuple[p
     return docs, [(v, node.buffer_map[v]) for v in node.params if v in handles and v not in plain]
 
 
-def _is_plain(buffer: tir.Buffer) -> bool:
+def _is_plain(p: Printer, buffer: tir.Buffer) -> bool:
     """Whether `T.Buffer(shape, dtype)` in the signature says all about a buffer."""
+    if p.options.dialect is not None and any(
+        not isinstance(d, prim.IntImm) and not (isinstance(d, prim.Var) and p.implicit(d)) for d in buffer.shape
+    ):
+        return False  # TVM knows no dimension in a signature before it is declared
     return (
         not buffer.strides and buffer.elem_offset is None and buffer.scope == "global" and buffer.align == -1
         and buffer.offset_factor == 0 and owns_data(buffer)

@@ -12,7 +12,7 @@ from relaxlang.ir.attrs import Attrs
 from relaxlang.ir.struct_info import StructInfo
 from relaxlang.syntax.document import Doc, bracket, concat
 from relaxlang.syntax.printer.core import Printer, emits
-from relaxlang.syntax.printer.types import annotation_needed, implicit, standing_alone
+from relaxlang.syntax.printer.types import annotation_needed, standing_alone
 from relaxlang.syntax.printer.values import mapping_doc
 from relaxlang.syntax.scalars import string_text
 from relaxlang.syntax.spellings import attribute_key
@@ -64,9 +64,9 @@ def _target(p: Printer, var: relax.Var, inferred: StructInfo | None, annotate: b
 
 def _emit_match_cast(p: Printer, node: relax.MatchCast, var: relax.Var) -> None:
     value = p.doc(node.value)
-    for dim in standing_alone(node.struct_info):
-        if implicit(dim) and p.names.get(dim) is None:
-            p.names.define(dim, dim.name, lasting=True)
+    if p.options.dialect is None:  # releases of TVM want what a cast defines to be declared first
+        for dim in standing_alone(node.struct_info):
+            p.define_dimension(dim, lasting=True)
     info = p.doc(node.struct_info)
     call = bracket(f"{p.spell('R.match_cast')}(", [value, info], ")")
     p.line(concat(_target(p, var, node.struct_info), " = ", call))
@@ -163,14 +163,15 @@ def emit_function(p: Printer, node: relax.Function, name: str, *, nested: bool, 
     infos = [param.struct_info for param in node.params]
     for info in infos:
         for dim in standing_alone(info):
-            if implicit(dim) and p.names.get(dim) is None:
-                p.define(dim, dim.name)
+            p.define_dimension(dim)
     params = [p.define(param, param.name) for param in node.params]
     at = len(p.lines)
     p.indent += 1
     p.head = p.slot()
+    p.quoting = p.options.dialect is not None
     items = [concat(text, ": ", p.doc(info)) for text, info in zip(params, infos)]
     returns: Doc = concat(" -> ", p.doc(node.ret_struct_info), ":") if node.ret_struct_info is not None else ":"
+    p.quoting = False
     p.indent -= 1
     p.lines.insert(at, (p.indent, concat(f"def {name}", bracket("(", items, ")"), returns)))
     p.indent += 1

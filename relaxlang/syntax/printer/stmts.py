@@ -39,6 +39,9 @@ def tail(p: Printer, body: tir.Stmt) -> None:
             for stmt in body.seq[:-1]:
                 _inner(p, stmt)
             body = body.seq[-1]
+        elif isinstance(body, tir.LetStmt) and p.names.get(body.var) is not None:
+            _inner(p, body)  # the variable is defined already: only `var=` can say so
+            return
         elif isinstance(body, _SCOPED):
             opening = _realized(body)
             p.opens(opening)
@@ -115,8 +118,11 @@ def _let_head(p: Printer, node: tir.LetStmt, flat: bool) -> Doc:
         kind = f'T.handle("{of.element}", "{of.scope}")' if of is not None else f"T.{node.var.dtype}"
         if isinstance(node.var, prim.SizeVar):
             kind = p.var_type(node.var)
+        if p.since("tvm-0.24"):
+            kind = f"T.let[{kind}]"
         return concat(f"{p.define(node.var, node.var.name)}: {kind} = ", value)
-    if node.var.__class__ is prim.Var and node.var.pointer is None and node.var.dtype is node.value.dtype:
+    plain = node.var.__class__ is prim.Var and node.var.pointer is None and node.var.dtype is node.value.dtype
+    if plain and p.names.get(node.var) is None:
         return concat(f"with {p.spell('T.LetStmt')}(", value, f") as {p.define(node.var, node.var.name)}:")
     return bracket(f"with {p.spell('T.LetStmt')}(", [value, f"var={p.name(node.var)}"], "):")
 
@@ -198,10 +204,13 @@ def _store(p: Printer, node: tir.BufferStore) -> None:
 
 @emits(tir.Evaluate)
 def _evaluate(p: Printer, node: tir.Evaluate) -> None:
-    value = p.doc(node.value)
-    bare = isinstance(node.value, prim.Call) and not (isinstance(value, str) and not value.endswith(")"))
-    operator = isinstance(node.value, prim.Call) and node.value.op in _OPERATORS
-    p.line(value if bare and not operator else concat("T.evaluate(", value, ")"))
+    value = node.value
+    if isinstance(value, prim.Call) and value.op == "ret" and len(value.args) == 1 and p.since("tvm-0.25"):
+        p.line(concat("return ", p.doc(value.args[0])))
+    elif isinstance(value, prim.Call) and value.op not in _OPERATORS:
+        p.line(p.doc(value))
+    else:
+        p.line(concat("T.evaluate(", p.doc(value), ")"))
 
 
 _OPERATORS = frozenset({"bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "shift_left", "shift_right"})

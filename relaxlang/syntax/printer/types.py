@@ -106,11 +106,6 @@ def standing_alone(info: si.StructInfo) -> list[prim.Var]:
     return found
 
 
-def implicit(var: prim.Var) -> bool:
-    """Whether a bare name in a shape defines this kind of variable: an int64 that is not known to be >= 0."""
-    return var.__class__ is prim.Var and var.dtype is prim.INT64
-
-
 def annotation_needed(p: Printer, var: relax.Var, inferred: si.StructInfo | None) -> bool:
     """Whether a binding must state the struct info of its variable, since its value does not give it."""
     from relaxlang.ir.structural import same_struct_info
