@@ -103,6 +103,12 @@ ELABORATION: dict[str, CodeInfo] = {
         '@R.macro\ndef twice(x):\n    y = R.add(x, x)\n    return y\n\n@R.function\ndef f(x: R.Tensor((4,), "float32")):\n'
         "    y = twice(x)\n    return y\n",
     ),
+    "RLX0149": CodeInfo(
+        "private function with a symbol",
+        "A global symbol is what makes a function public.",
+        '@R.function(private=True)\ndef f(x: R.Object):\n    R.func_attr({"global_symbol": "f"})\n    return x\n',
+        "@R.function(private=True)\ndef f(x: R.Object):\n    return x\n",
+    ),
     # 02: struct info
     "RLX0201": CodeInfo(
         "annotation contradicts what was inferred",
@@ -351,8 +357,9 @@ ELABORATION: dict[str, CodeInfo] = {
     "RLX0431": CodeInfo(
         "symbol differs from the name",
         "The `global_symbol` of a public function is its name in the module.",
-        '@R.function\ndef f(x: R.Object):\n    R.func_attr({"global_symbol": "g"})\n    return x\n',
-        "@R.function\ndef f(x: R.Object):\n    return x\n",
+        '@I.ir_module\nclass M:\n    @R.function\n    def f(x: R.Object):\n        R.func_attr({"global_symbol": "g"})\n'
+        "        return x\n",
+        "@I.ir_module\nclass M:\n    @R.function\n    def f(x: R.Object):\n        return x\n",
     ),
     "RLX0432": CodeInfo(
         "dataflow variable outside its block",

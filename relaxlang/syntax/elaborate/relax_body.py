@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, cast
 
-from relaxlang.base.diagnostics import Diagnostic, DiagnosticError, Label
+from relaxlang.base.diagnostics import Diagnostic, DiagnosticError
 from relaxlang.base.dtype import DType
 from relaxlang.base.source import Span
 from relaxlang.ir import prim, relax
@@ -28,6 +28,7 @@ from relaxlang.syntax.comptime import Evaluator, Scope, Value, describe, error
 from relaxlang.syntax.core_ops import CORE_OPS
 from relaxlang.syntax.elaborate.annotations import WILDCARD
 from relaxlang.syntax.elaborate.dims import define_dimensions
+from relaxlang.syntax.elaborate.kernel_calls import check_kernel_call
 from relaxlang.syntax.elaborate.module_ref import result_known
 from relaxlang.syntax.elaborate.relax_names import CastValue, prim_value
 from relaxlang.syntax.elaborate.scalars import Fresh
@@ -309,7 +310,8 @@ class RelaxElaborator(Evaluator):
         call = relax.Call(relax.Op(name), args, attrs, infos, span=span)
         if not self.check:
             return call
-        check_kernel_call(self, call)
+        if name.startswith("call_tir"):
+            check_kernel_call(self.unit, call)
         return call.replace(struct_info=CORE_OPS[name].infer(call))
 
     def typed(self, call: relax.Call) -> relax.Call:
@@ -323,6 +325,13 @@ class RelaxElaborator(Evaluator):
             info = stated if not infos else infos[0] if len(infos) == 1 else TupleStructInfo(infos)
             return call.replace(struct_info=info)
         return call.replace(struct_info=self.unit.operators.infer(call))
+
+    def is_pure_operator(self, call: relax.Call) -> bool:
+        """Whether a call is one of an operator without side effects."""
+        if not isinstance(call.op, relax.Op):
+            return False
+        row = CORE_OPS.get(call.op.name)
+        return row.pure if row is not None else self.unit.operators.is_pure(call.op.name)
 
     def call(self, function: Any, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> Any:
         if isinstance(function, relax.Expr):
@@ -356,7 +365,7 @@ class RelaxElaborator(Evaluator):
         if len(info.params) != len(call.args):
             wanted, given = len(info.params), len(call.args)
             text = f"`{name}` takes {wanted} argument{'' if wanted == 1 else 's'}, {given} {'was' if given == 1 else 'were'} given"
-            raise DiagnosticError([Diagnostic("RLX0207", text, node.span, labels=self.defined_at(name))])
+            raise DiagnosticError([Diagnostic("RLX0207", text, node.span, labels=self.unit.defined_at(name))])
         mapping: dict[prim.Var, PrimExpr] = {}
         for param, arg in zip(info.params, call.args):
             unify(param, arg.struct_info or OBJECT, mapping)
@@ -378,16 +387,7 @@ class RelaxElaborator(Evaluator):
         help = "make it known with `R.match_cast`" if outcome is BaseCheck.CAST else ""
         raise DiagnosticError([Diagnostic(
             "RLX0208", f"argument {at + 1} of `{name}` must be `{wanted}`, and is `{given}`", place, label=f"`{given}`",
-            labels=self.defined_at(name), help=help)])  # fmt: skip
-
-    def defined_at(self, name: str) -> list[Label]:
-        """The place of a function's definition, as a second label."""
-        declared = self.unit.functions.get(name)
-        return (
-            [Label(declared.span, f"`{name}` is defined here")]
-            if declared is not None and declared.span is not None
-            else []
-        )
+            labels=self.unit.defined_at(name), help=help)])  # fmt: skip
 
     # --- what builtins call -------------------------------------------------------------------------------------------
     def output(self, values: list[Any], node: tree.Call) -> None:
@@ -417,34 +417,3 @@ class Method(Value):
 
     def call(self, ev: Evaluator, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> Any:
         return cast(RelaxElaborator, ev).operator(self.name, [self.value, *args], kwargs, node.span)
-
-
-def check_kernel_call(ev: RelaxElaborator, call: relax.Call) -> None:
-    """`R.call_tir` must pass a kernel what it takes: so many buffers, of that type and rank."""
-    assert isinstance(call.op, relax.Op)
-    if not call.op.name.startswith("call_tir") or not isinstance(call.args[0], relax.GlobalVar):
-        return
-    name, args = call.args[0].name, call.args[1]
-    info = result_known(ev.unit, call.args[0])
-    if not isinstance(info, FuncStructInfo) or info.params is None or not isinstance(args, relax.Tuple):
-        return
-    outs = call.sinfo_args[0]
-    given = [f.struct_info or OBJECT for f in args.fields]
-    if call.op.name != "call_tir_inplace":
-        given += outs.fields if isinstance(outs, TupleStructInfo) else [outs]
-    extra = len(call.args[2].values) if len(call.args) > 2 and isinstance(call.args[2], relax.ShapeExpr) else 0
-    if call.op.name == "call_tir_inplace":
-        places = [k for k in call.attrs.get("inplace_indices", ()) if k == -1]
-        given += (outs.fields if isinstance(outs, TupleStructInfo) else [outs])[: len(places)]
-    if len(given) + extra != len(info.params):
-        raise DiagnosticError([Diagnostic(
-            "RLX0207", f"the kernel `{name}` takes {len(info.params)} arguments, {len(given) + extra} were given, results included",
-            call.span, labels=ev.defined_at(name))])  # fmt: skip
-    for k, (param, arg) in enumerate(zip(info.params, given)):
-        if isinstance(param, TensorStructInfo) and isinstance(arg, TensorStructInfo):
-            loose = TensorStructInfo(None, param.dtype, param.ndim)
-            static = tuple(d for d in param.dims or () if isinstance(d, prim.IntImm))
-            known = TensorStructInfo(param.shape, param.dtype, param.ndim) if len(static) == param.ndim else loose
-            if base_check(known, arg) is BaseCheck.NEVER:
-                text = f"argument {k + 1} of the kernel `{name}` must be `{known}`, and is `{arg}`"
-                raise DiagnosticError([Diagnostic("RLX0209", text, call.span, labels=ev.defined_at(name))])

@@ -110,6 +110,8 @@ class FunctionElaborator:
         if self.faulty or body is None or (len(unit.diagnostics.items) != before and unit.diagnostics.has_errors()):
             raise silent()
         attrs = dict(self.ev.attrs)
+        if self.name is not None and self.options.get("private") and "global_symbol" in attrs:
+            raise error("RLX0149", f"`{self.name}` is private and has a global symbol", self.node.span)
         if self.name is not None and not self.options.get("private") and "global_symbol" not in attrs:
             attrs = {"global_symbol": self.name, **attrs}
         result = self._result(body)

@@ -214,26 +214,13 @@ class Body:
 
     def _last(self, stmt: tree.Stmt, scope: Scope) -> str | None:
         """The binding that is a branch's value: a leaf is the value itself, anything else is bound as usual."""
-        names = _targets(stmt)
-        if (
-            isinstance(stmt, (tree.Assign, tree.AnnAssign))
-            and len(names) == 1
-            and isinstance(names[0], tree.Name)
-            and stmt.value is not None
-        ):
-            name = names[0].id
-            try:
-                value = self.ev.evaluate(stmt.value, scope)
-            except DiagnosticError as fault:
-                self.ev.unit.report(fault)
-                self.function.faulty = True
-                return name
-            if not isinstance(value, (*COMPOUND, CastValue)) and isinstance(stmt, tree.Assign):
-                self.value = self.ev.lift(value, stmt.value.span)
-                return name
-        else:
-            words = {t.id if isinstance(t, tree.Name) else "_" for t in names}  # a conditional has two, of one name
-            name = words.pop() if len(words) == 1 else "_"
+        if isinstance(stmt, tree.With):
+            return self._last_block(stmt, scope)
+        if isinstance(stmt, tree.Assign) and len(stmt.targets) == 1 and isinstance(stmt.targets[0], tree.Name):
+            return self._last_assignment(stmt, stmt.targets[0], scope)
+        # A conditional names its result in both branches.
+        words = {t.id if isinstance(t, tree.Name) else "_" for t in _targets(stmt)}
+        name = words.pop() if len(words) == 1 else "_"
         self.run((stmt,), scope)
         bound = scope.names.get(name)
         if self.function.faulty:
@@ -245,6 +232,18 @@ class Body:
             return None
         self.value = bound
         return name
+
+    def _last_assignment(self, stmt: tree.Assign, target: tree.Name, scope: Scope) -> str:
+        try:
+            value = self.ev.evaluate(stmt.value, scope)
+            if isinstance(value, (*COMPOUND, CastValue)):
+                self.bind(target, value, scope)
+                value = scope.names[target.id]
+            self.value = self.ev.lift(value, stmt.value.span)
+        except DiagnosticError as fault:
+            self.ev.unit.report(fault)
+            self.function.faulty = True
+        return target.id
 
     def _last_block(self, stmt: tree.With, scope: Scope) -> str | None:
         """A branch that ends with a dataflow block: the block's only output is its value."""
@@ -329,9 +328,21 @@ def _expr_stmt(body: Body, node: tree.ExprStmt, scope: Scope) -> None:
         return
     value = body.ev.evaluate(node.value, scope)
     if isinstance(value, (relax.Expr, CastValue)):
+        _check_used(body, value, node.span)
         scope.names["_"] = body.ev.emit(value, "_", span=node.span)
     elif value is not None:
         raise error("RLX0315", f"{describe(value)} alone is no statement", node.span)
+
+
+def _check_used(body: Body, value: Any, span: Span | None) -> None:
+    """A statement that only computes a value does nothing."""
+    if not body.ev.check or isinstance(value, CastValue):
+        return
+    info = value.struct_info
+    if not isinstance(value, relax.Call) or (
+        body.ev.is_pure_operator(value) and not (info is not None and _is_unit(info))
+    ):
+        raise error("RLX0315", "the value of this expression is not used", span, help="bind it to a name, or return it")
 
 
 def _if(body: Body, node: tree.If, scope: Scope) -> None:

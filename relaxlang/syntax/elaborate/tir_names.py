@@ -16,6 +16,7 @@ from relaxlang.syntax.elaborate.buffers import as_region
 from relaxlang.syntax.elaborate.native import Names
 from relaxlang.syntax.elaborate.scalars import Fresh, as_range, extent_between, scalar
 from relaxlang.syntax.elaborate.tir_values import BlockHead, Domain, InitHead, Loop, Pending
+from relaxlang.syntax.spellings import canonical_attribute_key
 
 if TYPE_CHECKING:
     from relaxlang.syntax.elaborate.tir_body import BodyElaborator
@@ -232,7 +233,11 @@ def _where(ev: BodyElaborator, node: tree.Call, predicate: Any) -> None:
 def _block_attr(ev: BodyElaborator, node: tree.Call, attrs: Any) -> None:
     if not isinstance(attrs, dict):
         raise error("RLX0116", "`T.block_attr` takes a dict", node.span)
-    ev.open_block(node.span).annotations.update(attrs)
+    known = ev.open_block(node.span).annotations
+    for key, value in attrs.items():
+        if key in known and known[key] != value:
+            raise error("RLX0318", f"the block has the attribute `{key}` already, with another value", node.span)
+        known[key] = value
 
 
 # --- the function -----------------------------------------------------------------------------------------------------
@@ -240,7 +245,7 @@ def _block_attr(ev: BodyElaborator, node: tree.Call, attrs: Any) -> None:
 def _func_attr(ev: BodyElaborator, node: tree.Call, attrs: Any) -> None:
     if not isinstance(attrs, dict):
         raise error("RLX0116", "`T.func_attr` takes a dict", node.span)
-    ev.attrs.update(attrs)
+    ev.attrs.update({canonical_attribute_key(key): value for key, value in attrs.items()})
 
 
 @names("func_name")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from relaxlang.base.diagnostics import Diagnostic, DiagnosticError, Diagnostics
+from relaxlang.base.diagnostics import Diagnostic, DiagnosticError, Diagnostics, Label
 from relaxlang.base.source import Span
 from relaxlang.base.suggest import did_you_mean
 from relaxlang.ir.module import AnyFunc
@@ -77,6 +77,15 @@ class Unit:
         near = did_you_mean(name, (*self.functions, *self.externs))
         raise error("RLX0101", f"the module has no function `{name}`", span, label="not defined in the module",
                     help=f"did you mean `{near}`?" if near else "")  # fmt: skip
+
+    def defined_at(self, name: str) -> list[Label]:
+        """The place of a function's definition, as a second label."""
+        declared = self.functions.get(name)
+        return (
+            [Label(declared.span, f"`{name}` is defined here")]
+            if declared is not None and declared.span is not None
+            else []
+        )
 
     def report(self, fault: DiagnosticError) -> None:
         """Keep what an exception carries; nothing, when its cause was reported before."""

@@ -1,0 +1,82 @@
+"""Whether `R.call_tir` and its kin pass a kernel what it takes."""
+
+from __future__ import annotations
+
+from relaxlang.base.diagnostics import Diagnostic, DiagnosticError
+from relaxlang.base.source import Span
+from relaxlang.ir import prim, relax
+from relaxlang.ir.struct_info import OBJECT, FuncStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
+from relaxlang.syntax.comptime import error
+from relaxlang.syntax.elaborate.module_ref import result_known
+from relaxlang.syntax.elaborate.unit import Unit
+from relaxlang.syntax.struct_info import BaseCheck, base_check
+
+
+def check_kernel_call(unit: Unit, call: relax.Call) -> None:
+    """Raises DiagnosticError when the count, element type, rank or a constant dimension of what a call passes is not what
+    the kernel's buffers say. A kernel that is not known (yet) is taken to fit."""
+    args, outs = call.args[1], call.sinfo_args[0]
+    if not isinstance(args, relax.Tuple):
+        return
+    given = [f.struct_info or OBJECT for f in args.fields]
+    for at, info in enumerate(given):
+        if isinstance(info, TupleStructInfo):
+            raise error(
+                "RLX0206", f"argument {at + 1} of the kernel is a tuple; a kernel takes tensors and scalars", call.span
+            )
+    results = list(outs.fields) if isinstance(outs, TupleStructInfo) else [outs]
+    if "inplace_indices" in call.attrs:
+        results = _in_place(call, given, results)
+    kernel = call.args[0]
+    if isinstance(kernel, relax.GlobalVar):
+        _check_parameters(unit, kernel, call, [*given, *results])
+
+
+def _in_place(call: relax.Call, given: list[StructInfo], results: list[StructInfo]) -> list[StructInfo]:
+    """The results that need memory of their own; the others are checked against the arguments that they overwrite."""
+    places = call.attrs["inplace_indices"]
+    if len(places) != len(results):
+        raise error("RLX0207", f"{len(results)} results have {len(places)} `inplace_indices`", call.span,
+                    help="give one for each result, -1 for memory of its own")  # fmt: skip
+    taken = [k for k in places if k != -1]
+    if len(set(taken)) != len(taken):
+        raise error("RLX0209", "two results are written over the same argument", call.span)
+    for at, result in zip(places, results):
+        if at == -1:
+            continue
+        if not 0 <= at < len(given):
+            raise error("RLX0209", f"there is no argument {at} to write a result to", call.span)
+        if base_check(result, given[at]) is BaseCheck.NEVER:
+            raise error(
+                "RLX0209", f"the result `{result}` is written over argument {at}, which is `{given[at]}`", call.span
+            )
+    return [r for at, r in zip(places, results) if at == -1]
+
+
+def _check_parameters(unit: Unit, kernel: relax.GlobalVar, call: relax.Call, given: list[StructInfo]) -> None:
+    info = result_known(unit, kernel)
+    if not isinstance(info, FuncStructInfo) or info.params is None:
+        return
+    shape = call.args[2] if len(call.args) > 2 else None
+    extra = len(shape.values) if isinstance(shape, relax.ShapeExpr) else 0
+    if len(given) + extra != len(info.params):
+        count = len(given) + extra
+        text = f"the kernel `{kernel.name}` takes {len(info.params)} arguments, {count} were given, results included"
+        raise _fault(unit, "RLX0207", text, kernel.name, call.span)
+    for at, (param, arg) in enumerate(zip(info.params, given)):
+        if isinstance(param, TensorStructInfo) and isinstance(arg, TensorStructInfo):
+            known = _known(param)
+            if base_check(known, arg) is BaseCheck.NEVER:
+                text = f"argument {at + 1} of the kernel `{kernel.name}` must be `{known}`, and is `{arg}`"
+                raise _fault(unit, "RLX0209", text, kernel.name, call.span)
+
+
+def _known(param: TensorStructInfo) -> TensorStructInfo:
+    """What is certain of a buffer while compiling: symbolic dimensions are bound by the call."""
+    if param.dims is None or not all(isinstance(d, prim.IntImm) for d in param.dims):
+        return TensorStructInfo(None, param.dtype, param.ndim)
+    return TensorStructInfo(tuple(prim.cast(d, prim.INT64) for d in param.dims), param.dtype, param.ndim)
+
+
+def _fault(unit: Unit, code: str, text: str, kernel: str, span: Span | None) -> DiagnosticError:
+    return DiagnosticError([Diagnostic(code, text, span, labels=unit.defined_at(kernel))])
