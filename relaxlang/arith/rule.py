@@ -20,6 +20,7 @@ from __future__ import annotations
 import ast
 import itertools
 from collections.abc import Callable, Iterator
+from functools import cache
 from math import gcd
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -121,6 +122,7 @@ def _is_constant_name(name: object) -> bool:
     return isinstance(name, str) and name[0] == "c" and name[1:].isdigit()
 
 
+@cache
 def parse(of: Rule) -> tuple[Op, Tree]:
     """The trees of a rule's pattern and result."""
     pattern = _read(ast.parse(of.pattern, mode="eval").body, computed=False)

@@ -2,9 +2,10 @@
 
     python tests/oracle/arith_compare.py 10000 [SEED]
 
-Every statement is about three int32 variables with small ranges, so that enumeration tells whether it is true. A proof of
-a false statement is a contradiction. A third of the statements are comparisons at random, a third say that an expression
-stays within a bound at or next to its real extreme values, a third that it equals itself written in another way.
+Every statement is about three int32 variables with small ranges, so that enumeration tells whether it is true. A
+proof of a false statement is a contradiction. A third of the statements are comparisons at random, a third say that
+an expression stays within a bound at or next to its real extreme values, a third that it equals itself written in
+another way.
 """
 
 from __future__ import annotations
@@ -111,7 +112,8 @@ def compare(count: int, seed: int) -> tuple[Counter[str], dict[str, float], list
         true = bool(truth.all())
         found.update(
             {"statements": 1, "true": true, "ours": we, "tvm": they, "ours only": we and not they,
-             "tvm only": they and not we, "our contradictions": we and not true, "tvm contradictions": they and not true}
+             "tvm only": they and not we, "our contradictions": we and not true,
+             "tvm contradictions": they and not true}
         )  # fmt: skip
         if they and not we and true:
             missed.append(condition)

@@ -28,7 +28,7 @@ def _minimum(n: int) -> PrimExpr:
 
 def _nested(n: int) -> PrimExpr:
     expr: PrimExpr = VARIABLES[0]
-    for k in range(n // 2):
+    for k in range(n // 4):
         expr = Min((expr + k) // 2, VARIABLES[k])
     return expr
 
