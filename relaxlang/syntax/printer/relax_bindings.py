@@ -1,8 +1,8 @@
 """Bindings, dataflow blocks, conditionals and functions of Relax.
 
 A branch of a conditional ends with `y = …`, where `y` is what the whole conditional is bound to. If what stands there
-is a leaf (a variable, a constant, a shape, a tuple) it is the branch's value itself; else it is the branch's last
-binding, and the branch's value is the variable that it binds.
+is a leaf (a variable, a constant, a shape, a tuple) without an annotation it is the branch's value itself; else it is
+the branch's last binding, and the branch's value is the variable that it binds.
 """
 
 from __future__ import annotations
@@ -122,8 +122,12 @@ def _branch(p: Printer, branch: relax.Expr, var: relax.Var) -> None:
     else:
         for binding in branch.blocks[-1].bindings[:-1]:
             p.emit(binding)
-        p.names.bind(last.var, p.names.get(var) or var.name)
-        p.emit(last)
+        name = p.names.get(var) or var.name
+        if isinstance(last, relax.VarBinding) and isinstance(last.value, _LEAVES):
+            p.line(concat(name, ": ", p.doc(last.var.struct_info), " = ", p.doc(last.value)))
+        else:
+            p.names.bind(last.var, name)
+            p.emit(last)
     p.names.leave()
     p.indent -= 1
 
@@ -136,15 +140,16 @@ def _assign_result(p: Printer, var: relax.Var, body: relax.Expr) -> None:
 
 
 def _result_binding(branch: relax.SeqExpr) -> relax.Binding | None:
-    """The last binding of a branch, when its variable is the branch's value and the value it binds is no leaf."""
+    """The last binding of a branch, when its variable is the branch's value and one line can say both."""
     if not branch.blocks or branch.blocks[-1].__class__ is not relax.BindingBlock or not branch.blocks[-1].bindings:
         return None
     last = branch.blocks[-1].bindings[-1]
     if last.var is not branch.body or isinstance(last.var, relax.DataflowVar):
         return None
-    if isinstance(last, relax.VarBinding) and isinstance(last.value, (*_LEAVES, relax.Function)):
-        return None
-    return last
+    if isinstance(last, relax.MatchCast):
+        return last
+    needs_type = isinstance(last.value, _LEAVES) and last.var.struct_info is None
+    return None if needs_type or isinstance(last.value, relax.Function) else last
 
 
 # --- functions --------------------------------------------------------------------------------------------------------

@@ -236,3 +236,13 @@ def test_long_chains_of_lets_do_not_nest():
     for k in range(20_000):
         body = tir.LetStmt(prim.Var(f"x{k}"), i32(k), body)
     assert script(body).count("\n") == 20_000
+
+
+def test_a_branch_whose_last_binding_is_a_leaf_says_so_with_an_annotation():
+    condition, x, y, z = (relax.Var(name, si.tensor_info((), dtype("bool"))) for name in "cxyz")
+    bound = relax.seq_expr([relax.VarBinding(z, x)], z)
+    choice = relax.If(condition, bound, relax.SeqExpr((), x), y.struct_info)
+    f = function(condition, x, bindings=[relax.VarBinding(y, choice)], result=y)
+    assert lines(f)[2:6] == ["if c:", 'y: R.Tensor((), "bool") = x', "else:", "y = x"]
+    module = IRModule({"f": f.replace(ret_struct_info=y.struct_info)})
+    assert_structural_equal(relaxlang.parse(module.script()), module)
