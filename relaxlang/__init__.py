@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from relaxlang.base.diagnostics import DiagnosticError, RelaxlangError
+from relaxlang.base.version import __version__
 from relaxlang.ir.printing import install_printer
 
 if TYPE_CHECKING:
@@ -28,9 +29,8 @@ if TYPE_CHECKING:
     from relaxlang.runtime.registry import get_global_func, register_func
     from relaxlang.runtime.vm import VirtualMachine
 
-__version__ = "0.1.0"
 __all__ = [
-    "DiagnosticError", "IRModule", "NDArray", "RelaxlangError", "ShapeTuple", "VirtualMachine", "array",
+    "__version__", "DiagnosticError", "IRModule", "NDArray", "RelaxlangError", "ShapeTuple", "VirtualMachine", "array",
     "assert_structural_equal", "build", "cpu", "get_global_func", "interpret", "load", "load_module", "lower", "op", "parse",
     "register_func", "structural_equal", "structural_hash", "transform",
 ]  # fmt: skip
@@ -71,7 +71,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "__version__"])
+    return sorted(__all__)
 
 
 def _script(node: Any, **options: Any) -> str:

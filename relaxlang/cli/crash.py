@@ -7,8 +7,8 @@ import sys
 from collections.abc import Sequence
 from types import TracebackType
 
-from relaxlang import __version__
 from relaxlang.base.diagnostics import RelaxlangError
+from relaxlang.base.version import __version__
 
 INTERNAL_ERROR = 70
 

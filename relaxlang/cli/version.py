@@ -5,8 +5,8 @@ from __future__ import annotations
 import platform
 import sys
 
-from relaxlang import __version__
 from relaxlang.base.config import config
+from relaxlang.base.version import __version__
 
 
 def version_text(verbose: bool) -> str:

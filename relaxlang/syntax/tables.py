@@ -13,8 +13,8 @@ import json
 from functools import cache
 from typing import Any, NamedTuple
 
-from relaxlang import __version__
 from relaxlang.base.resources import cache_read, cache_write, grammar_text
+from relaxlang.base.version import __version__
 
 _FORMAT = "1"  # of the cached JSON; raise it whenever `_to_json` changes
 

@@ -1,1 +1,2 @@
-"""(chapter)"""
+"""Passes on the graph level: operators to kernels, clean-up, normal form, closures.
+"""
