@@ -73,7 +73,9 @@ class Normalizer(Rewriter):
     def conditional(self, node: relax.If) -> relax.If:
         """A conditional on an operand, with its struct info."""
         made = node.replace(
-            condition=self.bind(self(node.condition)), true_branch=self(node.true_branch), false_branch=self(node.false_branch)
+            condition=self.bind(self(node.condition)),
+            true_branch=self(node.true_branch),
+            false_branch=self(node.false_branch),
         )
         return made.replace(struct_info=self.infer(made)) if made is not node or node.struct_info is None else node
 
@@ -130,4 +132,6 @@ class Normalizer(Rewriter):
             from relaxlang.syntax.struct_info import bound_vars, erase
 
             ret = erase(body.struct_info, bound_vars(tuple(p.struct_info for p in node.params)))
-        return node if body is node.body and ret is node.ret_struct_info else node.replace(body=body, ret_struct_info=ret)
+        return (
+            node if body is node.body and ret is node.ret_struct_info else node.replace(body=body, ret_struct_info=ret)
+        )

@@ -45,7 +45,11 @@ class Pass:
         return (ctx or PassContext.current()).apply(self, mod)
 
     def __str__(self) -> str:
-        options = ",".join(f"{f.name}={_option_text(getattr(self, f.name))}" for f in fields(self) if getattr(self, f.name) != f.default)
+        options = ",".join(
+            f"{f.name}={_option_text(getattr(self, f.name))}"
+            for f in fields(self)
+            if getattr(self, f.name) != f.default
+        )
         return self.name + (f"{{{options}}}" if options else "")
 
 
@@ -217,4 +221,9 @@ def check_options(cls: type[Pass], options: Mapping[str, Any], span: Any = None)
         if isinstance(default, (bool, int, str)) and not isinstance(value, type(default)):
             fail("RLX3103", f"`{name}` of `{pass_name(cls)}` is a {type(default).__name__}, not {value!r}", span)
     tuples = {n: tuple(v) if isinstance(v, list) else v for n, v in options.items()}
-    return cls(**{n: (v,) if isinstance(known[n].default, tuple) and not isinstance(v, tuple) else v for n, v in tuples.items()})
+    return cls(
+        **{
+            n: (v,) if isinstance(known[n].default, tuple) and not isinstance(v, tuple) else v
+            for n, v in tuples.items()
+        }
+    )
