@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from relaxlang.base.dtype import DType
@@ -19,6 +20,11 @@ _LLVM = {
     "bswap": 1, "bitreverse": 1, "smax": 2, "smin": 2, "umax": 2, "umin": 2, "sadd.sat": 2, "uadd.sat": 2,
     "ssub.sat": 2, "usub.sat": 2, "fshl": 3, "fshr": 3,
 }  # fmt: skip
+
+
+_C_NAME = re.compile(r"[A-Za-z_$.][\w$.]*\Z", re.ASCII)
+# Functions with variable arguments are called in a way of their own: number of arguments before these.
+_VARIADIC = {"printf": 1, "fprintf": 2, "sprintf": 2, "snprintf": 3}
 
 
 def by_lane(em: ExprEmitter, of: DType, args: list[Num], one: Callable[[FunctionText, list[Num]], Num]) -> Num:
@@ -76,13 +82,18 @@ def _extern(em: ExprEmitter, e: prim.Call) -> str:
     name = e.args[0] if e.args else None
     if not isinstance(name, prim.StringImm):
         em.fail("RLX5013", f"`T.{e.op}` needs the function's name as first argument", e)
+    if not _C_NAME.match(name.value) or name.value.startswith("llvm."):
+        em.fail("RLX5013", f"`{name.value}` is not the name of a C function", e)
     args = [(value_type(a.dtype), em.expr(a)) for a in e.args[1:]]
     for (kind, _), arg in zip(args, e.args[1:]):
         if arg.dtype.lanes > 1 or (arg.dtype.is_float and arg.dtype.bits < 32) or kind == "void":
             em.fail("RLX5016", f"a {arg.dtype} cannot be passed to the C function `{name.value}`", e)
-    result = value_type(e.dtype)
-    function = em.module.external(name.value, result, [kind for kind, _ in args])
-    return em.at.call(result, function, *args) or "0"
+    result, kinds = value_type(e.dtype), [kind for kind, _ in args]
+    fixed = _VARIADIC.get(name.value)
+    if fixed is None:
+        return em.at.call(result, em.module.external(name.value, result, kinds), *args) or "0"
+    function = em.module.external(name.value, result, [*kinds[:fixed], "..."])
+    return em.at.call(f"{result} ({', '.join([*kinds[:fixed], '...'])})", function, *args) or "0"
 
 
 def _llvm_intrinsic(em: ExprEmitter, e: prim.Call) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from relaxlang.codegen.algebra import Num
 from relaxlang.codegen.casts import convert
 from relaxlang.codegen.context import KernelContext
 from relaxlang.codegen.lltypes import is_narrow, memory_type
@@ -76,7 +77,11 @@ def emit_function(context: KernelContext, func: PrimFunc, name: str, linkage: st
     for var in implicit_dims(func):
         ref = f"%p{len(head)}"
         head.append(f"i64 {ref}")
-        em.env[var] = convert(em.value(ref, INT64), INT64, var.dtype).ref
+        narrow = convert(em.value(ref, INT64), INT64, var.dtype)
+        em.env[var] = narrow.ref
+        if var.dtype.bits < 64 and entry:
+            back = convert(narrow, var.dtype, INT64)
+            em.require(back.equals(Num(at, ref, "i64")).ref, context.status(f"`{var.name}` does not fit {var.dtype}"))
     for param in scalar_params(func):
         ref = f"%p{len(head)}"
         head.append(f"{memory_type(param.dtype)} {ref}")

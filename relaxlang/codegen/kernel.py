@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
-from relaxlang.base.diagnostics import fail
+from relaxlang.base.diagnostics import DiagnosticError, Diagnostics, fail
 from relaxlang.base.recursion import deep_recursion
 from relaxlang.codegen import cache, compile, jit
 from relaxlang.codegen.function import PREFIX, emit_kernel
@@ -20,6 +20,8 @@ from relaxlang.passes.tir.lowering import lower
 from relaxlang.runtime.executable import Executable, ObjectCode
 from relaxlang.runtime.kernel import Kernel
 from relaxlang.runtime.kernel_signature import KernelSignature
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -71,8 +73,29 @@ def build_kernels(funcs: Mapping[str, PrimFunc], target: Any = None) -> dict[str
 def emit_kernels(funcs: Mapping[str, PrimFunc], target: Any = None) -> dict[str, CompiledKernel]:
     """As `build_kernels`, but LLVM's part is left until it is asked for: only the IR texts are made."""
     chosen = as_target(target)
-    lowered = {name: lower(func) for name, func in funcs.items()}
-    return {name: _emit(name, lowered, chosen) for name in funcs}
+    found = Diagnostics()
+    lowered = _each(funcs, lambda name: _lower(name, funcs[name]), found)
+    return _each(lowered, lambda name: _emit(name, lowered, chosen), found)
+
+
+def _each(names: Iterable[str], step: Callable[[str], _T], found: Diagnostics) -> dict[str, _T]:
+    """`step` of every name; what is wrong with some is collected, so that all faults are reported at once."""
+    made: dict[str, _T] = {}
+    for name in names:
+        try:
+            made[name] = step(name)
+        except DiagnosticError as fault:
+            for diagnostic in fault.diagnostics:
+                found.report(diagnostic)
+    found.check()
+    return made
+
+
+def _lower(name: str, func: PrimFunc) -> PrimFunc:
+    try:
+        return lower(func)
+    except RecursionError:
+        fail("RLX5017", f"`{name}` is nested too deeply", func.span)
 
 
 def _emit(name: str, lowered: Mapping[str, PrimFunc], target: Target) -> CompiledKernel:
@@ -80,10 +103,10 @@ def _emit(name: str, lowered: Mapping[str, PrimFunc], target: Target) -> Compile
     try:
         with deep_recursion():
             kernel = emit_kernel(name, func, target, lowered)
+            signature = signature_of(name, func, kernel.context.messages)
     except RecursionError:
         fail("RLX5017", f"`{name}` is nested too deeply", func.span)
     text = kernel.render(target.mtriple, compile.layout(target))
-    signature = signature_of(name, func, kernel.context.messages)
     return CompiledKernel(signature, kernel.symbol, text, tuple(sorted(kernel.context.module.externals)), target)
 
 
@@ -128,14 +151,14 @@ def _provided() -> dict[str, int]:
 
 def llvm_text(func: PrimFunc, target: Any = None, name: str = "main") -> str:
     """The LLVM IR of a PrimFunc, before LLVM's passes."""
-    return _emit(name, {name: lower(func)}, as_target(target)).llvm
+    return _emit(name, {name: _lower(name, func)}, as_target(target)).llvm
 
 
 def asm_text(func: PrimFunc, target: Any = None, name: str = "main") -> str:
     """The assembly of a PrimFunc."""
-    return _emit(name, {name: lower(func)}, as_target(target)).assembly
+    return _emit(name, {name: _lower(name, func)}, as_target(target)).assembly
 
 
 def object_bytes(func: PrimFunc, target: Any = None, name: str = "main") -> bytes:
     """The object file of a PrimFunc."""
-    return _emit(name, {name: lower(func)}, as_target(target)).code
+    return _emit(name, {name: _lower(name, func)}, as_target(target)).code

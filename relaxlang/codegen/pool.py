@@ -224,12 +224,13 @@ class Pool:
     """The threads of this process. Made when first needed; `launch` is the address of the launching function."""
 
     def __init__(self, threads: int) -> None:
-        from relaxlang.codegen import compile, jit
+        from relaxlang.codegen import cache, compile, jit
         from relaxlang.codegen.target import Target
 
         target = Target()
         names = [LAUNCH, "relaxlang_limit", "relaxlang_reset", "relaxlang_worker"]
-        self._code = jit.load([compile.object_code(_text(target.mtriple), target)], names)
+        code = cache.fetch(_text(target.mtriple), target, compile.object_code)
+        self._code = jit.load([code], names)
         self.launch = self._code.addresses[LAUNCH]
         self._set_limit = self._function("relaxlang_limit")
         self._reset = self._function("relaxlang_reset")

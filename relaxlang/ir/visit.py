@@ -52,6 +52,10 @@ class Visitor(_Dispatch):
     """Reads a tree: `visitor(node)`. A method that wants to go on below its node calls `self.below(node)`."""
 
     def __call__(self, node: Node) -> None:
+        self.visit(node)
+
+    def visit(self, node: Node) -> None:
+        """What `visitor(node)` does. (A call of a method takes no C stack, one of an object does.)"""
         method = self._table.get(node.__class__)
         if method is not None:
             method(self, node)
@@ -61,13 +65,17 @@ class Visitor(_Dispatch):
     def below(self, node: Node) -> None:
         """Visit the children of a node, in field order."""
         for child in children(node):
-            self(child)
+            self.visit(child)
 
 
 class Rewriter(_Dispatch):
     """Rebuilds a tree: `rewriter(node)`. A method that wants its node's children rewritten calls `self.below(node)`."""
 
     def __call__(self, node: Any) -> Any:
+        return self.visit(node)
+
+    def visit(self, node: Any) -> Any:
+        """What `rewriter(node)` does. (A call of a method takes no C stack, one of an object does.)"""
         method = self._table.get(node.__class__)
         if method is not None:
             return method(self, node)
@@ -90,7 +98,7 @@ class Rewriter(_Dispatch):
     def value(self, value: Any) -> Any:
         """A field's value, rewritten: a node, a tuple or mapping of nodes, or plain data (kept)."""
         if isinstance(value, Node):
-            return self(value)
+            return self.visit(value)
         if value.__class__ is tuple:
             items = [self.value(v) for v in value]
             for old, new in zip(value, items):

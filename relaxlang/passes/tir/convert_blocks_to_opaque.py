@@ -51,6 +51,6 @@ class _Convert(Substitute):
         """A block: its axes are added to what is substituted, in its body and its predicate."""
         block = node.block
         for axis, value in zip(block.iter_vars, node.iter_values):
-            self.mapping[axis.var] = prim.cast(self(value), axis.var.dtype)
-        predicate = self(node.predicate)
+            self.mapping[axis.var] = prim.cast(self.visit(value), axis.var.dtype)
+        predicate = self.visit(node.predicate)
         return node.replace(iter_values=(), predicate=predicate, block=self.below(block.replace(iter_vars=())))

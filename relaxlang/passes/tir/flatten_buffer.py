@@ -77,13 +77,13 @@ class _Flatten(Rewriter):
         if len(node.indices) != buffer.ndim:
             message = f"`{buffer.name}` has {buffer.ndim} dimensions and is accessed with {len(node.indices)} indices"
             fail("RLX3122", message, node.span)
-        indices = tuple(self(i) for i in node.indices)
+        indices = tuple([self.visit(i) for i in node.indices])
         return indices if is_flat(buffer) else (element_offset(buffer, indices),)
 
     @on(BufferLoad)
     def load(self, node: BufferLoad) -> BufferLoad:
         """A load with one index."""
-        predicate = None if node.predicate is None else self(node.predicate)
+        predicate = None if node.predicate is None else self.visit(node.predicate)
         return node.replace(
             buffer=self.flat(node.buffer), indices=_same(node.indices, self.index(node)), predicate=predicate
         )
@@ -91,19 +91,21 @@ class _Flatten(Rewriter):
     @on(BufferStore)
     def store(self, node: BufferStore) -> BufferStore:
         """A store with one index."""
-        predicate = None if node.predicate is None else self(node.predicate)
+        predicate = None if node.predicate is None else self.visit(node.predicate)
         indices = _same(node.indices, self.index(node))
-        return node.replace(buffer=self.flat(node.buffer), value=self(node.value), indices=indices, predicate=predicate)
+        return node.replace(
+            buffer=self.flat(node.buffer), value=self.visit(node.value), indices=indices, predicate=predicate
+        )
 
     @on(DeclBuffer)
     def declare(self, node: DeclBuffer) -> DeclBuffer:
         """The declaration of the flat buffer."""
-        return node.replace(buffer=self.flat(node.buffer), body=self(node.body))
+        return node.replace(buffer=self.flat(node.buffer), body=self.visit(node.body))
 
     @on(Allocate, AllocConst)
     def allocate(self, node: Allocate | AllocConst) -> Stmt:
         """Memory keeps its extents: their product is computed with care where it is allocated."""
-        return node.replace(body=self(node.body))
+        return node.replace(body=self.visit(node.body))
 
 
 def _same(old: tuple[PrimExpr, ...], new: tuple[PrimExpr, ...]) -> tuple[PrimExpr, ...]:

@@ -95,7 +95,7 @@ class _Lower(Rewriter):
     def realize(self, node: BlockRealize) -> Stmt:
         """A block: its own scope, its init lowered."""
         outer, self.path = self.path, []
-        block = node.block.replace(body=self(node.block.body))
+        block = node.block.replace(body=self.visit(node.block.body))
         self.path = outer
         if block.init is None:
             return node.replace(block=block)

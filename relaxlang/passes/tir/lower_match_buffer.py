@@ -61,7 +61,7 @@ class _Lower(Substitute):
         return self.below(node.replace(match_buffers=()))
 
     def _declare(self, match: MatchBufferRegion) -> None:
-        region = self(match.source)
+        region = self.visit(match.source)
         view, source = match.buffer, region.buffer
         if len(view.shape) > len(region.region) or view.dtype is not source.dtype:
             fail(

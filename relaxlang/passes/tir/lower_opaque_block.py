@@ -59,7 +59,7 @@ class _Lower(Substitute):
     def realize(self, node: BlockRealize) -> Stmt:
         """A block as a statement."""
         body: Stmt = self._body(node.block)
-        predicate = self(node.predicate)
+        predicate = self.visit(node.predicate)
         if isinstance(predicate, IntImm) and predicate.value:
             return body
         return IfThenElse(predicate, body, span=node.span)
@@ -73,9 +73,9 @@ class _Lower(Substitute):
         if block.iter_vars or block.init is not None or block.match_buffers:
             fail("RLX3121", f"the block `{block.name_hint}` still has axes, an init or match buffers", block.span,
                  help="run `lower-init-block`, `convert-blocks-to-opaque` and `lower-match-buffer` first")  # fmt: skip
-        body: Stmt = self(block.body)
+        body: Stmt = self.visit(block.body)
         for old in reversed(block.alloc_buffers):
-            buffer = self(old)
+            buffer = self.visit(old)
             true = IntImm(prim.BOOL, 1)
             extents = (size_of(buffer),) if buffer.strides else buffer.shape
             body = Allocate(buffer.data, buffer.dtype, extents, true, DeclBuffer(buffer, body), span=block.span)
@@ -84,14 +84,14 @@ class _Lower(Substitute):
     @on(SeqStmt)
     def sequence(self, node: SeqStmt) -> Stmt:
         """A sequence, flattened: a block's body may be a sequence itself."""
-        return seq(*(self(s) for s in node.seq))
+        return seq(*[self.visit(s) for s in node.seq])
 
     @on(For)
     def loop(self, node: For) -> Stmt:
         """A loop; one of a single iteration is its body."""
         if isinstance(node.extent, IntImm) and node.extent.value == 1 and node.kind != "thread_binding":
             if not node.annotations:
-                self.mapping[node.loop_var] = prim.cast(self(node.min), node.loop_var.dtype)
-                made: Stmt = self(node.body)
+                self.mapping[node.loop_var] = prim.cast(self.visit(node.min), node.loop_var.dtype)
+                made: Stmt = self.visit(node.body)
                 return made
         return self.below(node)

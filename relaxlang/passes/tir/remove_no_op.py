@@ -58,7 +58,7 @@ class _Remove(Rewriter):
     @on(For, LetStmt, Allocate, AllocConst, DeclBuffer)
     def around(self, node: Any) -> Stmt:
         """A statement around another."""
-        body = self(node.body)
+        body = self.visit(node.body)
         parts = [getattr(node, name) for name in ("min", "extent", "value") if hasattr(node, name)]
         if _nothing(body) and all(_harmless(e) for e in parts):
             return seq()
@@ -67,8 +67,8 @@ class _Remove(Rewriter):
     @on(IfThenElse)
     def condition(self, node: IfThenElse) -> Stmt:
         """A condition; one of two empty cases goes."""
-        then = self(node.then_case)
-        other = None if node.else_case is None else self(node.else_case)
+        then = self.visit(node.then_case)
+        other = None if node.else_case is None else self.visit(node.else_case)
         if other is not None and _nothing(other):
             other = None
         if other is None and _nothing(then) and _harmless(node.condition):
@@ -83,7 +83,7 @@ class _Remove(Rewriter):
     @on(SeqStmt)
     def sequence(self, node: SeqStmt) -> Stmt:
         """A sequence without the statements that do nothing."""
-        made = [self(s) for s in node.seq]
+        made = [self.visit(s) for s in node.seq]
         return node if all(a is b for a, b in zip(made, node.seq)) else seq(*made)
 
 

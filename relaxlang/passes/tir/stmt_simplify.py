@@ -54,11 +54,11 @@ class _Simplify(Rewriter):
         self.analyzer = analyzer
         self._plain: dict[int, tuple[PrimExpr, bool]] = {}
 
-    def __call__(self, node: Any) -> Any:
+    def visit(self, node: Any) -> Any:
         """Expressions over index variables are simplified as a whole, all others part by part."""
         if isinstance(node, _INDEX) and self._is_index(node):
             return self.analyzer.simplify(node)
-        return super().__call__(node)
+        return super().visit(node)
 
     def _is_index(self, e: PrimExpr) -> bool:
         """Whether an expression consists of integer variables, constants and arithmetic."""
@@ -78,42 +78,42 @@ class _Simplify(Rewriter):
     @on(For)
     def loop(self, node: For) -> Stmt:
         """A loop: its variable's range is known inside."""
-        low, extent = self(node.min), self(node.extent)
+        low, extent = self.visit(node.min), self.visit(node.extent)
         if isinstance(extent, IntImm) and extent.value <= 0:
             return seq()
         if isinstance(node.step, IntImm) and node.step.value == 1:
             self.analyzer.bind(node.loop_var, Range(low, extent))
-        return node.replace(min=low, extent=extent, step=self(node.step), body=self(node.body))
+        return node.replace(min=low, extent=extent, step=self.visit(node.step), body=self.visit(node.body))
 
     @on(IfThenElse)
     def condition(self, node: IfThenElse) -> Stmt:
         """A condition: decided, or known to hold inside."""
-        condition = self(node.condition)
+        condition = self.visit(node.condition)
         if isinstance(condition, IntImm):
             chosen = node.then_case if condition.value else node.else_case
-            kept: Stmt = seq() if chosen is None else self(chosen)
+            kept: Stmt = seq() if chosen is None else self.visit(chosen)
             return kept
         if not self._is_index(condition):
-            other = None if node.else_case is None else self(node.else_case)
-            return node.replace(condition=condition, then_case=self(node.then_case), else_case=other)
+            other = None if node.else_case is None else self.visit(node.else_case)
+            return node.replace(condition=condition, then_case=self.visit(node.then_case), else_case=other)
         with self.analyzer.assuming(condition):
-            then = self(node.then_case)
-        other = None if node.else_case is None else self(node.else_case)
+            then = self.visit(node.then_case)
+        other = None if node.else_case is None else self.visit(node.else_case)
         return node.replace(condition=condition, then_case=then, else_case=other)
 
     @on(AssertStmt)
     def assertion(self, node: AssertStmt) -> Stmt:
         """An assertion that always holds goes."""
-        condition = self(node.condition)
+        condition = self.visit(node.condition)
         if isinstance(condition, IntImm) and condition.value:
-            made: Stmt = self(node.body)
+            made: Stmt = self.visit(node.body)
             return made
-        return node.replace(condition=condition, body=self(node.body))
+        return node.replace(condition=condition, body=self.visit(node.body))
 
     @on(SeqStmt)
     def sequence(self, node: SeqStmt) -> Stmt:
         """A sequence without what came to nothing."""
-        made = [self(s) for s in node.seq]
+        made = [self.visit(s) for s in node.seq]
         return node if all(a is b for a, b in zip(made, node.seq)) else seq(*made)
 
     @on(prim.Call)

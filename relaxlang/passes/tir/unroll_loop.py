@@ -60,7 +60,7 @@ class _Unroll(Rewriter):
         if steps * self.copies > self.max_steps or any(isinstance(n, (Break, Continue)) for n in walk(node.body)):
             return self.below(node)
         outer, self.copies = self.copies, self.copies * max(steps, 1)
-        body: Stmt = self(node.body)
+        body: Stmt = self.visit(node.body)
         self.copies = outer
         var, step = node.loop_var, node.step.value
         low = cast(node.min, var.dtype)

@@ -93,7 +93,7 @@ class _Widen(Rewriter):
     @on(prim.Add, prim.Sub)
     def sum(self, node: Any) -> PrimExpr:
         """A sum; a ramp plus a scalar is a ramp."""
-        a, b = self(node.a), self(node.b)
+        a, b = self.visit(node.a), self.visit(node.b)
         if isinstance(a, prim.Ramp) and b.dtype.lanes == 1:
             return prim.Ramp(node.__class__(a.base, b), a.stride, a.lanes)
         if isinstance(b, prim.Ramp) and a.dtype.lanes == 1 and isinstance(node, prim.Add):
@@ -103,7 +103,7 @@ class _Widen(Rewriter):
     @on(prim.Mul)
     def product(self, node: prim.Mul) -> PrimExpr:
         """A product; a ramp times a scalar is a ramp."""
-        a, b = self(node.a), self(node.b)
+        a, b = self.visit(node.a), self.visit(node.b)
         for ramp, factor in ((a, b), (b, a)):
             if isinstance(ramp, prim.Ramp) and factor.dtype.lanes == 1:
                 return prim.Ramp(ramp.base * factor, ramp.stride * factor, ramp.lanes)
@@ -113,7 +113,7 @@ class _Widen(Rewriter):
         prim.GT, prim.GE, prim.And, prim.Or)  # fmt: skip
     def binary(self, node: Any) -> PrimExpr:
         """Two operands of one type."""
-        return self._both(node, self(node.a), self(node.b))
+        return self._both(node, self.visit(node.a), self.visit(node.b))
 
     def _both(self, node: Any, a: PrimExpr, b: PrimExpr) -> PrimExpr:
         if a is node.a and b is node.b:
@@ -125,7 +125,7 @@ class _Widen(Rewriter):
     @on(prim.Cast)
     def cast(self, node: prim.Cast) -> PrimExpr:
         """A conversion; a ramp of indices stays a ramp."""
-        value = self(node.value)
+        value = self.visit(node.value)
         if value is node.value:
             return node
         if isinstance(value, prim.Ramp) and node.of.is_int and value.dtype.is_int and node.of.bits >= value.dtype.bits:
@@ -135,7 +135,7 @@ class _Widen(Rewriter):
     @on(prim.Select)
     def select(self, node: prim.Select) -> PrimExpr:
         """A choice."""
-        parts = self(node.condition), self(node.true_value), self(node.false_value)
+        parts = self.visit(node.condition), self.visit(node.true_value), self.visit(node.false_value)
         if parts == (node.condition, node.true_value, node.false_value):
             return node
         return prim.Select(*(self.wide(p) for p in parts))
@@ -143,7 +143,7 @@ class _Widen(Rewriter):
     @on(prim.Call)
     def call(self, node: prim.Call) -> PrimExpr:
         """An intrinsic, lane by lane; other calls and conditional loads have no vector form."""
-        args = tuple(self(a) for a in node.args)
+        args = tuple([self.visit(a) for a in node.args])
         if all(a is b for a, b in zip(args, node.args)):
             if isinstance(node.op, str) and _pure(node.op):
                 return node
@@ -156,7 +156,7 @@ class _Widen(Rewriter):
     @on(BufferLoad)
     def load(self, node: BufferLoad) -> PrimExpr:
         """A load at a vector of indices."""
-        indices = tuple(self(i) for i in node.indices)
+        indices = tuple([self.visit(i) for i in node.indices])
         if all(a is b for a, b in zip(indices, node.indices)):
             return node
         if node.predicate is not None or node.buffer.dtype.lanes > 1:
@@ -174,7 +174,7 @@ class _Widen(Rewriter):
     @on(BufferStore)
     def store(self, node: BufferStore) -> Stmt:
         """A store at a vector of indices; one at the same place in every lane has no vector form."""
-        value, indices = self(node.value), tuple(self(i) for i in node.indices)
+        value, indices = self.visit(node.value), tuple([self.visit(i) for i in node.indices])
         if all(i.dtype.lanes == 1 for i in indices) or node.predicate is not None or node.buffer.dtype.lanes > 1:
             raise _NoVectorForm
         if node.buffer.data in self.loaded and not _distinct(indices):
@@ -184,33 +184,37 @@ class _Widen(Rewriter):
     @on(LetStmt)
     def let(self, node: LetStmt) -> Stmt:
         """A variable; of vector type when its value is."""
-        value = self(node.value)
+        value = self.visit(node.value)
         if value is node.value:
-            return node.replace(body=self(node.body))
+            return node.replace(body=self.visit(node.body))
         var = Var(node.var.name, value.dtype)
         self.vectors[node.var] = var
-        return LetStmt(var, value, self(node.body), span=node.span)
+        return LetStmt(var, value, self.visit(node.body), span=node.span)
 
     @on(IfThenElse)
     def condition(self, node: IfThenElse) -> Stmt:
         """A condition that all lanes share."""
-        condition = self(node.condition)
+        condition = self.visit(node.condition)
         if condition.dtype is not BOOL:
             raise _NoVectorForm
-        other = None if node.else_case is None else self(node.else_case)
-        return node.replace(condition=condition, then_case=self(node.then_case), else_case=other)
+        other = None if node.else_case is None else self.visit(node.else_case)
+        return node.replace(condition=condition, then_case=self.visit(node.then_case), else_case=other)
 
     @on(For)
     def loop(self, node: For) -> Stmt:
         """A loop that all lanes run alike."""
-        if self(node.min) is not node.min or self(node.extent) is not node.extent or node.kind == "parallel":
+        if (
+            self.visit(node.min) is not node.min
+            or self.visit(node.extent) is not node.extent
+            or node.kind == "parallel"
+        ):
             raise _NoVectorForm
-        return node.replace(body=self(node.body))
+        return node.replace(body=self.visit(node.body))
 
     @on(SeqStmt)
     def sequence(self, node: SeqStmt) -> Stmt:
         """Statements one after the other: each for all lanes before the next."""
-        return node.replace(seq=tuple(self(s) for s in node.seq))
+        return node.replace(seq=tuple([self.visit(s) for s in node.seq]))
 
     def below(self, node: Any) -> Any:
         """Statements without a rule here have no vector form."""
