@@ -32,6 +32,7 @@ from relaxlang.syntax.comptime_values import (
     Value,
     as_dtype,
     bind_parameters,
+    check_shift,
     describe,
     error,
     format_text,
@@ -44,7 +45,7 @@ from relaxlang.syntax.scalars import parse_float
 
 __all__ = [
     "BUILTINS", "MAX_SIZE", "MAX_STEPS", "METHODS", "POISON", "Builtin", "Closure", "Evaluator", "Namespace", "Scope", "Value",
-    "as_dtype", "assign", "bind_parameters", "describe", "error", "literal", "negate", "plain_binary", "silent",
+    "as_dtype", "assign", "bind_parameters", "check_shift", "describe", "error", "literal", "negate", "plain_binary", "silent",
 ]  # fmt: skip
 
 
@@ -96,6 +97,8 @@ class Evaluator:
                 raise error("RLX0112", f"`{op}` needs numbers, not {describe(side)}", span)
         left, right = prim.match(a, b)
         if op in _INTRINSIC_OPS:
+            if op in ("<<", ">>"):
+                check_shift(left.dtype, right, span)
             made: PrimExpr = prim.Call(left.dtype, _INTRINSIC_OPS[op], (left, right), span=span)
             return made
         kind = _PRIM_OPS.get(op)

@@ -201,6 +201,16 @@ def negate(a: PrimExpr, span: Span | None) -> PrimExpr:
     return prim.Sub(prim.const(0, a.dtype), a, span=span)
 
 
+def check_shift(of: DType, amount: PrimExpr, span: Span | None) -> None:
+    """A constant shift must be smaller than the width of what is shifted."""
+    if isinstance(amount, prim.IntImm) and not 0 <= amount.value < of.bits:
+        raise error(
+            "RLX0308",
+            f"a shift of `{of}` by {amount.value} is not defined: the amount must be 0 to {of.bits - 1}",
+            span,
+        )
+
+
 def as_dtype(value: Any, span: Span | None) -> DType:
     """A dtype from a dtype or its name."""
     from relaxlang.base.dtype import dtype

@@ -59,10 +59,6 @@ ELABORATION: dict[str, CodeInfo] = {
         '@R.function\ndef f(x: R.Tensor((4,), "float32") = None):\n    return x\n',
         '@R.function\ndef f(x: R.Tensor((4,), "float32")):\n    return x\n',
     ),
-    "RLX0142": CodeInfo(
-        "parameter occurs twice",
-        "The parameters of a function have different names.",
-    ),
     "RLX0143": CodeInfo(
         "two modules in a file",
         "A file holds one module: a class under `@I.ir_module`, or functions without a class.",

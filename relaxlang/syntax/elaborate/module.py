@@ -18,6 +18,7 @@ from relaxlang.syntax.elaborate.dims import TypeVariable
 from relaxlang.syntax.elaborate.macros import define_macro, is_macro
 from relaxlang.syntax.elaborate.module_ref import ModuleRef
 from relaxlang.syntax.elaborate.namespaces import root_scope
+from relaxlang.syntax.elaborate.places import head
 from relaxlang.syntax.elaborate.relax_function import FunctionElaborator
 from relaxlang.syntax.elaborate.tir_function import elaborate_prim_func
 from relaxlang.syntax.elaborate.unit import Declared, Unit, poison
@@ -64,7 +65,7 @@ class ModuleElaborator:
         for extra in classes[1:]:
             self.unit.report(
                 error(
-                    "RLX0143", "a file holds one module", extra.span, help="put the second class in a file of its own"
+                    "RLX0143", "a file holds one module", head(extra), help="put the second class in a file of its own"
                 )
             )
         if classes:
@@ -126,7 +127,7 @@ class ModuleElaborator:
             if not isinstance(stmt.value, tree.Constant):
                 self._effect(self.ev.expr(stmt.value, scope), stmt)
         else:
-            raise error("RLX0144", "this statement has no place in a module", stmt.span,
+            raise error("RLX0144", "this statement has no place in a module", head(stmt),
                         help="a module holds functions, attributes and compile-time constants")  # fmt: skip
 
     def _effect(self, value: Any, stmt: tree.ExprStmt) -> None:
@@ -190,10 +191,10 @@ class ModuleElaborator:
         if any(k in _OPERATOR for k in kinds) or (self.defines_operators and not kinds):
             return  # an operator, or a compile-time function of one
         options = self._options(stmt, scope)
-        span = stmt.name_span if stmt.name_span is not None else stmt.span
+        span = head(stmt)
         if not any(k in ("T.prim_func", "R.function") for k in kinds):
             what = f"`@{kinds[0]}` is not known" if kinds else f"`{stmt.name}` has no decorator"
-            raise error("RLX0146", what, stmt.span, help="a function is `@R.function` or `@T.prim_func`")
+            raise error("RLX0146", what, head(stmt), help="a function is `@R.function` or `@T.prim_func`")
         name = options.pop("name", stmt.name)
         if scope is self.outer and "R.function" in kinds:
             name = _symbol(stmt) or name
@@ -201,10 +202,10 @@ class ModuleElaborator:
             self.unit.verify = False
         if name in self.order:
             first = self.unit.functions.get(name)
-            raise error("RLX0145", f"`{name}` is defined twice in the module", span,  # type: ignore[arg-type]
+            raise error("RLX0145", f"`{name}` is defined twice in the module", span,
                         notes=[f"the first definition is at {first.span}"] if first and first.span else [])  # fmt: skip
         self.order.append(name)
-        declared = self.unit.functions[name] = Declared(name, span, stmt)  # type: ignore[arg-type]
+        declared = self.unit.functions[name] = Declared(name, span, stmt)
         scope.names[stmt.name] = declared.var
         if "T.prim_func" in kinds:
             declared.is_prim = True

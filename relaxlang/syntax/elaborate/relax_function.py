@@ -16,6 +16,7 @@ from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import POISON, Scope, error, silent
 from relaxlang.syntax.elaborate.annotations import struct_info
 from relaxlang.syntax.elaborate.dims import declarations, define_dimensions
+from relaxlang.syntax.elaborate.places import head
 from relaxlang.syntax.elaborate.relax_body import RelaxElaborator
 from relaxlang.syntax.elaborate.relax_statements import Body, contradiction
 from relaxlang.syntax.elaborate.unit import Unit
@@ -53,7 +54,7 @@ class FunctionElaborator:
         node, ev = self.node, self.ev
         ev.scope = Scope({}, self.outer)
         for name in node.type_params:
-            ev.signature_vars[name] = ev.scope.names[name] = prim.Var(name, prim.INT64, span=node.span)
+            ev.signature_vars[name] = ev.scope.names[name] = prim.Var(name, prim.INT64, span=head(node))
         annotations = [*(p.annotation for p in node.params), node.returns]
         ev.signature_vars.update(
             define_dimensions(annotations, declarations(node.body), ev.scope, alone=annotations[:-1])
@@ -63,8 +64,6 @@ class FunctionElaborator:
         values: dict[str, Any] = {}
         for param in node.params:
             try:
-                if param.name in values:
-                    raise error("RLX0142", f"the parameter `{param.name}` occurs twice", param.span)
                 params.append(self._parameter(param))
                 values[param.name] = params[-1]
                 ev.scope.names.setdefault(param.name, params[-1])  # for `R.Tensor(s, "float32")` of a later one
@@ -111,12 +110,12 @@ class FunctionElaborator:
             raise silent()
         attrs = dict(self.ev.attrs)
         if self.name is not None and self.options.get("private") and "global_symbol" in attrs:
-            raise error("RLX0149", f"`{self.name}` is private and has a global symbol", self.node.span)
+            raise error("RLX0149", f"`{self.name}` is private and has a global symbol", head(self.node))
         if self.name is not None and not self.options.get("private") and "global_symbol" not in attrs:
             attrs = {"global_symbol": self.name, **attrs}
         result = self._result(body)
         pure = bool(self.options.get("pure", True))
-        return relax.Function(self.params, body, result, pure, Attrs(attrs), span=self.node.span)
+        return relax.Function(self.params, body, result, pure, Attrs(attrs), span=head(self.node))
 
     def _result(self, body: relax.SeqExpr) -> StructInfo | None:
         """The result's struct info: as declared, or inferred, in terms of what the parameters define."""
@@ -125,14 +124,14 @@ class FunctionElaborator:
             return self.declared
         assert self.params is not None
         if self.declared is None and self.name in self.unit.recursive:
-            raise error("RLX0433", f"`{self.name}` calls itself and does not declare its result", self.node.span,
+            raise error("RLX0433", f"`{self.name}` calls itself and does not declare its result", head(self.node),
                         help="add `-> R.Tensor(…)`")  # fmt: skip
         if self.declared is None:
             known = {*bound_vars(tuple(p.struct_info for p in self.params)), *self.inside, *_outer_vars(self.outer)}
             return erase(inferred, known, set(self.params))
         if base_check(self.declared, inferred) is not BaseCheck.HOLDS:
             at = self.node.returns.span if self.node.returns is not None else None
-            self.unit.report(contradiction("the result", self.declared, inferred, self.returned or self.node.span, at))
+            self.unit.report(contradiction("the result", self.declared, inferred, self.returned or head(self.node), at))
             raise silent()
         return self.declared
 

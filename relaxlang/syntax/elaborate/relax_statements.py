@@ -22,6 +22,7 @@ from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import Evaluator, Scope, Value, assign, describe, error, silent
 from relaxlang.syntax.elaborate.annotations import struct_info
 from relaxlang.syntax.elaborate.decorators import decorator_name
+from relaxlang.syntax.elaborate.places import head
 from relaxlang.syntax.elaborate.relax_body import COMPOUND, UNKNOWN, Frame, RelaxElaborator
 from relaxlang.syntax.elaborate.relax_names import CastValue, DataflowHead
 from relaxlang.syntax.elaborate.scalars import Fresh
@@ -106,8 +107,7 @@ class Body:
         )
 
     def _header_span(self) -> Span | None:
-        node = self.function.node
-        return node.name_span if isinstance(node.name_span, Span) else node.span
+        return head(self.function.node)
 
     def run(self, stmts: tuple[tree.Stmt, ...], scope: Scope) -> None:
         """Elaborate statements; a faulty one is reported, and the names it binds are silent from then on."""
@@ -116,7 +116,7 @@ class Body:
             try:
                 if self.returned is not None and not isinstance(stmt, tree.Pass):
                     labels = [Label(self.returned, "the function returns here")]
-                    raise DiagnosticError([Diagnostic("RLX0411", "this is never reached", stmt.span, labels=labels)])
+                    raise DiagnosticError([Diagnostic("RLX0411", "this is never reached", head(stmt), labels=labels)])
                 STATEMENTS[stmt.__class__](self, stmt, scope)
             except DiagnosticError as fault:
                 self.ev.unit.report(fault)
@@ -133,8 +133,9 @@ class Body:
         at: Span | None = None,
         *,
         local: bool = True,
+        where: Span | None = None,
     ) -> None:
-        """`target = value`."""
+        """`target = value`; `where` is the place of the value, `at` that of the annotation `info`."""
         ev = self.ev
         if not isinstance(target, tree.Name):
             self._unpack(target, value, scope, local)
@@ -148,17 +149,17 @@ class Body:
             if not isinstance(value, (relax.Expr, CastValue)):
                 value = ev.lift(value, target.span)
             if info is not None and ev.check:
-                self._check_annotation(name, info, value, at)
+                self._check_annotation(name, info, value, at, where)
             scope.names[name] = ev.emit(value, name, info, local=local, span=target.span)
         elif info is not None and isinstance(value, (PrimExpr, bool, int, float, str)):
             scope.names[name] = ev.emit(ev.lift(value, target.span), name, info, local=local, span=target.span)
         else:
             scope.names[name] = value
 
-    def _check_annotation(self, name: str, info: StructInfo, value: Any, at: Span | None) -> None:
+    def _check_annotation(self, name: str, info: StructInfo, value: Any, at: Span | None, where: Span | None) -> None:
         inferred = value.info if isinstance(value, CastValue) else value.struct_info
         if inferred is not None and base_check(info, inferred) is not BaseCheck.HOLDS:
-            raise contradiction(f"`{name}`", info, inferred, value.span, at)
+            raise contradiction(f"`{name}`", info, inferred, where or value.span, at)
 
     def _unpack(self, target: tree.Expr, value: Any, scope: Scope, local: bool) -> None:
         """`a, b = value`: the fields of a tuple, one after the other."""
@@ -226,7 +227,7 @@ class Body:
         if self.function.faulty:
             return name
         if not isinstance(bound, relax.Expr):
-            self.ev.unit.report(error("RLX0402", "a branch ends with a binding, whose value is the branch's", stmt.span,
+            self.ev.unit.report(error("RLX0402", "a branch ends with a binding, whose value is the branch's", head(stmt),
                                       help="end both branches with `name = value`, with the same name"))  # fmt: skip
             self.function.faulty = True
             return None
@@ -253,7 +254,7 @@ class Body:
             return "_"
         if len(outputs) != 1:
             text = "a branch ends with a binding, whose value is the branch's"
-            self.ev.unit.report(error("RLX0402", text, stmt.span))
+            self.ev.unit.report(error("RLX0402", text, head(stmt)))
             self.function.faulty = True
             return None
         name = next(n for n, v in scope.names.items() if isinstance(v, relax.Var) and v.name == outputs[0].name)
@@ -279,7 +280,7 @@ def _targets(stmt: tree.Stmt) -> list[tree.Expr]:
     if isinstance(stmt, (tree.AnnAssign, tree.AugAssign)):
         return [stmt.target]
     if isinstance(stmt, tree.FunctionDef):
-        return [tree.Name(stmt.name, span=stmt.span)]
+        return [tree.Name(stmt.name, span=head(stmt))]
     if isinstance(stmt, tree.If):
         return [t for body in (stmt.body, stmt.orelse) if body for t in _targets(body[-1])]
     if isinstance(stmt, tree.With):
@@ -311,7 +312,8 @@ def _ann_assign(body: Body, node: tree.AnnAssign, scope: Scope) -> None:
         body.bind(node.target, value, scope)
         return
     info = struct_info(ev.expr(node.annotation, scope), node.annotation.span)
-    body.bind(node.target, value, scope, info, node.annotation.span, local=body.is_local(node.target, node))
+    local = body.is_local(node.target, node)
+    body.bind(node.target, value, scope, info, node.annotation.span, local=local, where=node.value.span)
 
 
 def _aug_assign(body: Body, node: tree.AugAssign, scope: Scope) -> None:
@@ -352,28 +354,28 @@ def _if(body: Body, node: tree.If, scope: Scope) -> None:
         body.run(node.body if ev.truth(condition, node.test.span) else node.orelse, scope)
         return
     if ev.frame.dataflow:
-        raise error("RLX0403", "a dataflow block has no conditionals", node.span, help="end the block before it")
+        raise error("RLX0403", "a dataflow block has no conditionals", head(node), help="end the block before it")
     test = ev.lift(condition, node.test.span)
     _check_condition(test, node.test.span)
     if not node.orelse:
         raise error(
             "RLX0402",
             "a conditional of Relax needs both branches",
-            node.span,
+            head(node),
             help="add `else:` and bind the same name there",
         )
     then, orelse = body.branch(node.body, scope), body.branch(node.orelse, scope)
     if then is None or orelse is None:
         raise silent()
     if then[0] != orelse[0]:
-        raise error("RLX0402", f"the branches end with different names, `{then[0]}` and `{orelse[0]}`", node.span,
+        raise error("RLX0402", f"the branches end with different names, `{then[0]}` and `{orelse[0]}`", head(node),
                     help="the last binding of both branches is the conditional's result and has one name")  # fmt: skip
     info = None
     if ev.check:
         info = least_upper_bound(then[1].struct_info or OBJECT, orelse[1].struct_info or OBJECT)
-    made = relax.If(test, then[1], orelse[1], info, span=node.span)
+    made = relax.If(test, then[1], orelse[1], info, span=head(node))
     declared, at = body.ahead.pop(then[0], (None, None))
-    body.bind(tree.Name(then[0], span=node.span), made, scope, declared, at)
+    body.bind(tree.Name(then[0], span=head(node)), made, scope, declared, at)
 
 
 def _check_condition(test: relax.Expr, span: Span | None) -> None:
@@ -401,7 +403,7 @@ def _with(body: Body, node: tree.With, scope: Scope) -> None:
                 help="write `with R.dataflow():`",
             )
     if ev.frame.dataflow:
-        raise error("RLX0401", "dataflow blocks are not nested", node.span)
+        raise error("RLX0401", "dataflow blocks are not nested", head(node))
     ev.frame.close()
     ev.frame.dataflow, ev.outputs = True, None
     body.finals = _final_bindings(node.body)
@@ -422,7 +424,7 @@ def _exported(body: Body, inner: Scope, node: tree.With) -> tuple[dict[str, Any]
     renamed: dict[relax.Var, relax.Var] = {}
     for value in ev.outputs or ():
         if not isinstance(value, relax.Var):
-            raise error("RLX0401", "`R.output` takes variables of the block", node.span)
+            raise error("RLX0401", "`R.output` takes variables of the block", head(node))
         if isinstance(value, relax.DataflowVar):
             renamed[value] = relax.Var(value.name, value.struct_info, span=value.span)
     for name, value in inner.names.items():
@@ -475,7 +477,7 @@ def _function(body: Body, node: tree.FunctionDef, scope: Scope) -> None:
         scope.names[node.name] = define_macro(body.ev, node, scope)
         return
     if "R.function" not in kinds:
-        raise error("RLX0146", "a function inside a Relax function is a `@R.function`", node.span,
+        raise error("RLX0146", "a function inside a Relax function is a `@R.function`", head(node),
                     help="TensorIR functions stand in the module")  # fmt: skip
     options = {
         k.name: body.ev.expr(k.value, scope)
@@ -488,12 +490,12 @@ def _function(body: Body, node: tree.FunctionDef, scope: Scope) -> None:
     inner = FunctionElaborator(ev.unit, node, Scope({}, scope), options, None)
     kind = relax.DataflowVar if ev.frame.dataflow and body.is_local(tree.Name(node.name), node) else relax.Var
     info = inner.signature()
-    var = kind(node.name, info or OBJECT, span=node.span) if info is not None else None
+    var = kind(node.name, info or OBJECT, span=head(node)) if info is not None else None
     inner.outer.names[node.name] = Unfinished(node.name) if var is None else var
     made = inner.run()
     if var is None:
-        var = kind(node.name, made.struct_info if ev.check else UNKNOWN, span=node.span)
-    ev.frame.bindings.append(relax.VarBinding(var, made, span=node.span))
+        var = kind(node.name, made.struct_info if ev.check else UNKNOWN, span=head(node))
+    ev.frame.bindings.append(relax.VarBinding(var, made, span=head(node)))
     scope.names[node.name] = var
 
 
@@ -514,7 +516,7 @@ def _return(body: Body, node: tree.Return, scope: Scope) -> None:
 
 
 def _loop(body: Body, node: tree.Stmt, scope: Scope) -> None:
-    raise error("RLX0413", "a Relax function has no loops", node.span,
+    raise error("RLX0413", "a Relax function has no loops", head(node),
                 help="write the loop in a `T.prim_func` and call it with `R.call_tir`, or write a recursive function")  # fmt: skip
 
 
@@ -528,7 +530,7 @@ def _assert(body: Body, node: tree.Assert, scope: Scope) -> None:
 
 
 def _refuse(body: Body, node: tree.Stmt, scope: Scope) -> None:
-    raise error("RLX0320", "this statement has no place in a Relax function", node.span)
+    raise error("RLX0320", "this statement has no place in a Relax function", head(node))
 
 
 def _nothing(body: Body, node: tree.Stmt, scope: Scope) -> None:

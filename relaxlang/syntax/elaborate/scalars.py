@@ -17,7 +17,7 @@ from relaxlang.ir.prim import PrimExpr
 from relaxlang.ir.relax import GlobalVar
 from relaxlang.ir.visit import walk
 from relaxlang.syntax import tree
-from relaxlang.syntax.comptime import Closure, Evaluator, Scope, Value, as_dtype, describe, error, literal
+from relaxlang.syntax.comptime import Closure, Evaluator, Scope, Value, as_dtype, check_shift, describe, error, literal
 from relaxlang.syntax.elaborate.native import Names
 
 names = Names("T")
@@ -288,16 +288,6 @@ def intrinsic(row: Intrinsic, args: list[Any], span: Span | None) -> PrimExpr:
     if row.name in ("shift_left", "shift_right"):
         check_shift(values[0].dtype, values[1], span)
     return prim.Call(_result(row, values), row.name, values, span=span)
-
-
-def check_shift(of: DType, amount: PrimExpr, span: Span | None) -> None:
-    """A constant shift must be smaller than the width of what is shifted."""
-    if isinstance(amount, prim.IntImm) and not 0 <= amount.value < of.bits:
-        raise error(
-            "RLX0308",
-            f"a shift of `{of}` by {amount.value} is not defined: the amount must be 0 to {of.bits - 1}",
-            span,
-        )
 
 
 _FIXED = {"bool": prim.BOOL, "int32": prim.INT32, "handle": prim.HANDLE, "void": prim.VOID}

@@ -12,6 +12,7 @@ from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import POISON, Scope, describe, error, silent
 from relaxlang.syntax.elaborate.buffers import BufferMaker
 from relaxlang.syntax.elaborate.dims import declarations, define_dimensions
+from relaxlang.syntax.elaborate.places import head
 from relaxlang.syntax.elaborate.scalars import Fresh
 from relaxlang.syntax.elaborate.tir_body import BodyElaborator
 from relaxlang.syntax.elaborate.tir_values import TRUE, Pending
@@ -25,18 +26,18 @@ def elaborate_prim_func(
     before = len(unit.diagnostics.items)
     ev, inner = BodyElaborator(unit), Scope({}, scope)
     for name in node.type_params:
-        ev.signature_vars[name] = inner.names[name] = prim.Var(name, prim.INT64, span=node.span)
+        ev.signature_vars[name] = inner.names[name] = prim.Var(name, prim.INT64, span=head(node))
     _parameters(ev, node, inner)
     body = ev.body(node.body, inner)
     if (ev.has_block or ev.root.alloc_buffers) and not _is_root(ev, body):
-        root = tir.Block((), (), (), "root", body, None, tuple(ev.root.alloc_buffers), span=node.span)
-        body = tir.BlockRealize((), TRUE, root, span=node.span)
+        root = tir.Block((), (), (), "root", body, None, tuple(ev.root.alloc_buffers), span=head(node))
+        body = tir.BlockRealize((), TRUE, root, span=head(node))
     if len(unit.diagnostics.items) != before and unit.diagnostics.has_errors():
         raise silent()
     attrs = dict(ev.attrs)
     if not options.get("private") and "global_symbol" not in attrs:
         attrs = {"global_symbol": name, **attrs}
-    return tir.PrimFunc(ev.params, body, ev.buffer_map, _result(ev, node, inner), Attrs(attrs), span=node.span)
+    return tir.PrimFunc(ev.params, body, ev.buffer_map, _result(ev, node, inner), Attrs(attrs), span=head(node))
 
 
 def _is_root(ev: BodyElaborator, body: tir.Stmt) -> bool:
@@ -73,8 +74,6 @@ def _parameters(ev: BodyElaborator, node: tree.FunctionDef, scope: Scope) -> Non
     made: dict[str, prim.Var] = {}
     buffers: list[tree.Parameter] = []
     for param in node.params:
-        if param.name in made or any(b.name == param.name for b in buffers):
-            raise error("RLX0142", f"the parameter `{param.name}` occurs twice", param.span)
         assert param.annotation is not None
         if _is_buffer(param.annotation):
             buffers.append(param)

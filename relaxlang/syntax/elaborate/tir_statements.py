@@ -12,6 +12,7 @@ from relaxlang.ir import prim, tir
 from relaxlang.ir.prim import PrimExpr
 from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import Scope, assign, describe, error, silent
+from relaxlang.syntax.elaborate.places import head as place
 from relaxlang.syntax.elaborate.scalars import Fresh, scalar
 from relaxlang.syntax.elaborate.tir_names import let_of, loop_over
 from relaxlang.syntax.elaborate.tir_values import TRUE, BlockHead, BlockState, InitHead, Loop, Pending, close
@@ -79,7 +80,7 @@ def _if(ev: BodyElaborator, node: tree.If, scope: Scope) -> None:
     test = scalar(condition, node.test.span)
     then = ev.body(node.body, Scope({}, scope))
     orelse = ev.body(node.orelse, Scope({}, scope)) if node.orelse else None
-    ev.items.append(tir.IfThenElse(test, then, orelse, span=node.span))
+    ev.items.append(tir.IfThenElse(test, then, orelse, span=place(node)))
 
 
 def _while(ev: BodyElaborator, node: tree.While, scope: Scope) -> None:
@@ -89,7 +90,7 @@ def _while(ev: BodyElaborator, node: tree.While, scope: Scope) -> None:
         body = ev.body(node.body, Scope({}, scope))
     finally:
         ev.loop_depth -= 1
-    ev.items.append(tir.While(condition, body, span=node.span))
+    ev.items.append(tir.While(condition, body, span=place(node)))
 
 
 def _loop_of(ev: BodyElaborator, node: tree.Expr, scope: Scope) -> Any:
@@ -126,7 +127,7 @@ def _for(ev: BodyElaborator, node: tree.For, scope: Scope) -> None:
     finally:
         ev.loop_depth -= 1
     for var, dom in zip(reversed(made), reversed(loop.domains)):
-        body = _one_loop(loop, var, dom, body, node.span)
+        body = _one_loop(loop, var, dom, body, place(node))
     ev.items.append(body)
 
 
@@ -189,9 +190,9 @@ def _with_item(ev: BodyElaborator, node: tree.With, at: int, scope: Scope) -> No
     finally:
         ev.items = before
     if isinstance(head, InitHead):
-        block = ev.open_block(node.span)
+        block = ev.open_block(place(node))
         if block.init is not None:
-            raise error("RLX0318", "the block has an init already", node.span)
+            raise error("RLX0318", "the block has an init already", place(node))
         block.init = stmt
     else:
         ev.items.append(stmt)
@@ -206,15 +207,15 @@ def _block(ev: BodyElaborator, head: BlockHead, node: tree.With, at: int, scope:
             target.elements if isinstance(target, (tree.TupleExpr, tree.ListExpr)) else (target,) if target else ()
         )
         if head.domains and len(targets) != len(head.domains):
-            raise error("RLX0127", f"{len(targets)} names for {len(head.domains)} axes", node.span)
+            raise error("RLX0127", f"{len(targets)} names for {len(head.domains)} axes", place(node))
         for name, (kind, dom) in zip(targets, head.domains):
             if isinstance(name, tree.Name):
                 scope.names[name.id] = ev.add_axis(name.id, dom.extent.dtype, dom, kind, None, name.span)
         _with_item(ev, node, at + 1, scope)
-        made = block.block(close(ev.items), node.span)
+        made = block.block(close(ev.items), place(node))
     finally:
         ev.block, ev.items = outer, before
-    ev.items.append(made if head.no_realize else _realize(block, made, node.span))
+    ev.items.append(made if head.no_realize else _realize(block, made, place(node)))
 
 
 def _realize(block: BlockState, made: tir.Block, span: Span | None) -> tir.Stmt:
@@ -269,7 +270,7 @@ def _function(ev: BodyElaborator, node: tree.FunctionDef, scope: Scope) -> None:
 
 
 def _refuse(ev: BodyElaborator, node: tree.Stmt, scope: Scope) -> None:
-    raise error("RLX0320", "this statement has no place in a TensorIR function", node.span)
+    raise error("RLX0320", "this statement has no place in a TensorIR function", place(node))
 
 
 def _nothing(ev: BodyElaborator, node: tree.Stmt, scope: Scope) -> None:
