@@ -1,11 +1,12 @@
 """Runs one operator on numpy arrays: inferred, lowered, and its kernel run by the reference interpreter.
 
-`dims` says what is known while compiling: "static" (every dimension), "symbolic" (dimensions of 2 and more are variables,
+`dims` says what is known while compiling: "static" (every dimension), "symbolic" (dimensions other than 1 are variables,
 one for each size), "ranks" (ranks alone).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -49,30 +50,40 @@ class Dims:
         return self._sizes[size]
 
 
-def run(name: str, *args: Any, dims: str = "static", **attrs: Any) -> Any:
-    """The result of `R.name(*args, **attrs)`; numpy arrays are tensors, lists and tuples of arrays tuples."""
-    known = Dims(dims)
-    arrays: dict[relax.Expr, np.ndarray[Any, Any]] = {}
+class Inputs:
+    """The arguments of a call: a variable for each array, and which array it is."""
 
-    def argument(value: Any) -> Any:
+    def __init__(self, known: Dims) -> None:
+        self.known = known
+        self.arrays: dict[relax.Expr, np.ndarray[Any, Any]] = {}
+
+    def call(self, name: str, args: Sequence[Any], attrs: dict[str, Any]) -> relax.Call:
+        """`R.name(*args, **attrs)`; numpy arrays are tensors, lists and tuples of arrays tuples."""
+        named = {k: self._argument(v) for k, v in attrs.items()}
+        return OPERATORS.make_call(name, [self._argument(a) for a in args], named, None)
+
+    def _argument(self, value: Any) -> Any:
         if isinstance(value, np.ndarray):
-            var = relax.Var(f"a{len(arrays)}", known.info(value))
-            arrays[var] = value
+            var = relax.Var(f"a{len(self.arrays)}", self.known.info(value))
+            self.arrays[var] = value
             return var
         if isinstance(value, (tuple, list)) and value and all(isinstance(v, np.ndarray) for v in value):
-            return tuple(argument(v) for v in value)
+            return relax.Tuple(tuple(self._argument(v) for v in value))
         return value
 
-    call = OPERATORS.make_call(name, [argument(a) for a in args], {k: argument(v) for k, v in attrs.items()}, None)
+
+def run(name: str, *args: Any, dims: str = "static", **attrs: Any) -> Any:
+    """The result of `R.name(*args, **attrs)`."""
+    inputs = Inputs(Dims(dims))
+    call = inputs.call(name, args, attrs)
     info = OPERATORS.infer(call)
-    call = call.replace(struct_info=info)
-    kernel = OPERATORS.lower(call)
+    kernel = OPERATORS.lower(call.replace(struct_info=info))
     if not isinstance(kernel, Kernel):
-        main = relax.Function(tuple(arrays), relax.seq_expr((), kernel), None)
-        result = Interpreter(IRModule({"main": main}), OPERATORS.lower).run("main", *arrays.values())
+        main = relax.Function(tuple(inputs.arrays), relax.seq_expr((), kernel), None)
+        result = Interpreter(IRModule({"main": main}), OPERATORS.lower).run("main", *inputs.arrays.values())
     else:
-        result = call_kernel(kernel, arrays, known)
-    check_info(info, result, known)
+        result = call_kernel(kernel, inputs.arrays, inputs.known)
+    check_info(info, result, inputs.known)
     return result
 
 

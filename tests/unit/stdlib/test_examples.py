@@ -48,7 +48,7 @@ def argument(kinds: tuple[str, ...], data: Any) -> Any:
     return tuple(array(d) for d in data) if kinds[0] == "tensors" else data
 
 
-NAMES = [n for n in OPERATORS.names()]
+NAMES = list(OPERATORS.names())
 
 
 @pytest.mark.parametrize("name", NAMES)

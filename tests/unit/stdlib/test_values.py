@@ -14,6 +14,11 @@ from tests.unit.stdlib.table import CASES, Case
 assert table_nn.__doc__  # its import enters its cases
 
 
+def depth_is_known(case: Case) -> bool:
+    """The last dimension of the indices of these operators says how many coordinates there are: no symbol."""
+    return case.name not in ("gather_nd", "scatter_nd") or case.args[1].shape[-1] == 1
+
+
 def check(got: Any, want: Any, rtol: float) -> None:
     if isinstance(want, tuple):
         assert isinstance(got, tuple) and len(got) == len(want)
@@ -33,6 +38,6 @@ def test_all_dimensions_known(case: Case) -> None:
     check(run(case.name, *case.args, **case.attrs), case.expected, case.rtol)
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("case", [c for c in CASES if depth_is_known(c)], ids=str)
 def test_symbolic_dimensions(case: Case) -> None:
     check(run(case.name, *case.args, dims="symbolic", **case.attrs), case.expected, case.rtol)
