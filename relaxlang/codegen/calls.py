@@ -41,7 +41,7 @@ def by_lane(em: ExprEmitter, of: DType, args: list[Num], one: Callable[[Function
 
 def call_function(em: ExprEmitter, e: prim.Call, name: str) -> str:
     """A call of another PrimFunc of the module; its status, when not 0, is the caller's failure."""
-    from relaxlang.codegen.function import emit_function, implicit_dims, scalar_params
+    from relaxlang.codegen.function import emit_function, implicit_dims, result_type, scalar_params
 
     context = em.context
     func = context.functions.get(name)
@@ -59,23 +59,20 @@ def call_function(em: ExprEmitter, e: prim.Call, name: str) -> str:
         emit_function(context, func, context.callees[name], "internal ", entry=False)
     given = dict(zip(func.params, e.args))
     order = [p for p in func.params if p in func.buffer_map] + scalar_params(func)
-    args = []
+    args: list[tuple[str, str]] = []
+    result, slot = result_type(func), ""
     for param in order:
         of = given[param].dtype
         if of is not param.dtype:
             em.fail("RLX5019", f"parameter `{param.name}` of `{name}` is a {param.dtype}, not a {of}", e)
         args.append((memory_type(of), em.to_memory(em.expr(given[param]), of)))
-    return _checked_call(em, context.callees[name], args, func.ret_type)
-
-
-def _checked_call(em: ExprEmitter, callee: str, args: list[tuple[str, str]], result: DType | None) -> str:
-    slot = ""
-    if result is not None and result.name != "void":
-        slot = em.at.alloca(f"alloca {value_type(result)}")
-        args = [*args, ("ptr", slot)]
-    status = em.at.call("i32", symbol(callee), *args)
-    em.assume_zero(status)
-    return em.at.value(f"load {value_type(result)}, ptr {slot}") if slot and result is not None else "0"
+    if result is not None:
+        slot = em.at.alloca(f"alloca {memory_type(result)}")
+        args.insert(len(func.buffer_map), ("ptr", slot))
+    em.assume_zero(em.at.call("i32", symbol(context.callees[name]), *args))
+    if result is None:
+        return "0"
+    return em.from_memory(em.at.value(f"load {memory_type(result)}, ptr {slot}"), result)
 
 
 def _extern(em: ExprEmitter, e: prim.Call) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from relaxlang.base.dtype import DType
-from relaxlang.codegen.lltypes import value_type
+from relaxlang.codegen.lltypes import memory_type
 from relaxlang.codegen.target import Target
 from relaxlang.codegen.text import ModuleText
 from relaxlang.ir import prim
@@ -53,7 +53,8 @@ class KernelContext:
             em.leave("0")
             return
         value = em.num(prim.cast(call.args[0], self.result))
-        em.at.effect(f"store {value_type(self.result)} {value.ref}, ptr %result")
+        stored = em.to_memory(value.ref, self.result)
+        em.at.effect(f"store {memory_type(self.result)} {stored}, ptr %result, align {self.result.itemsize}")
         em.leave("0")
 
     @property

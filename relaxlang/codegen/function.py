@@ -2,6 +2,7 @@
 
     i32 name(ptr noalias buffer…, i64 symbol…, scalar…)
 
+A value that the function returns goes to memory, at a pointer after those of the buffers: a buffer without dimensions.
 A dimension of a parameter that is a variable standing alone, and no parameter itself, is a symbol. Buffers are
 contiguous: a stride that is such a variable gets the row-major value, an element offset 0; anything else is asserted.
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from relaxlang.base.dtype import DType
 from relaxlang.codegen.algebra import Num
 from relaxlang.codegen.casts import convert
 from relaxlang.codegen.context import KernelContext
@@ -62,6 +64,11 @@ def scalar_params(func: PrimFunc) -> list[Var]:
     return [p for p in func.params if p not in func.buffer_map]
 
 
+def result_type(func: PrimFunc) -> DType | None:
+    """The type of the value that a function returns; None when it returns nothing."""
+    return None if func.ret_type is None or func.ret_type.name == "void" else func.ret_type
+
+
 def emit_function(context: KernelContext, func: PrimFunc, name: str, linkage: str, *, entry: bool) -> None:
     """Write one function; `entry` functions are called from outside and check what they assume."""
     at = FunctionText(context.module)
@@ -74,6 +81,9 @@ def emit_function(context: KernelContext, func: PrimFunc, name: str, linkage: st
             ref = f"%p{len(head)}"
             head.append(f"ptr noalias {ref}")
             em.env[buffer.data] = em.env[param] = ref
+    outer, context.result = context.result, result_type(func)
+    if context.result is not None:
+        head.append("ptr noalias %result")
     for var in implicit_dims(func):
         ref = f"%p{len(head)}"
         head.append(f"i64 {ref}")
@@ -86,18 +96,12 @@ def emit_function(context: KernelContext, func: PrimFunc, name: str, linkage: st
         ref = f"%p{len(head)}"
         head.append(f"{memory_type(param.dtype)} {ref}")
         em.env[param] = em.from_memory(ref, param.dtype) if _stored(param) else ref
-    saved = context.result
-    context.result = func.ret_type
-    if func.ret_type is not None and func.ret_type.name != "void":
-        head.append("ptr %result")
-    else:
-        context.result = None
     for param in func.params:
         if param in func.buffer_map:
             _bind_layout(em, func.buffer_map[param], check=entry)
     em.stmt(func.body)
     em.leave("0")
-    context.result = saved
+    context.result = outer
     attributes = 'nounwind "no-trapping-math"="true"' + context.width_attribute
     context.module.add(at.text(f"define {linkage}i32 {symbol(name)}({', '.join(head)}) {attributes}"))
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from relaxlang.codegen.function import implicit_dims
+from relaxlang.codegen.function import implicit_dims, result_type
 from relaxlang.ir import prim, tir
 from relaxlang.ir.prim import PrimExpr, Var
 from relaxlang.ir.tir import PrimFunc
@@ -18,7 +18,8 @@ _OPS: dict[type, str] = {
 
 
 def signature_of(name: str, func: PrimFunc, messages: Sequence[str] = ()) -> KernelSignature:
-    """The signature of a PrimFunc's kernel; `messages` are the texts of its failures."""
+    """The signature of a PrimFunc's kernel; `messages` are the texts of its failures. A returned value is a last
+    parameter, a buffer without dimensions."""
     symbols = implicit_dims(func)
     names: dict[Var, str] = {}
     for var in [*(p for p in func.params if p not in func.buffer_map), *symbols]:
@@ -32,12 +33,15 @@ def signature_of(name: str, func: PrimFunc, messages: Sequence[str] = ()) -> Ker
         else:
             dims = tuple(_dim(d, names, 0) for d in buffer.shape)
             params.append(BufferParam(buffer.name, buffer.dtype.name, dims, buffer.data in written))
+    result = result_type(func)
+    if result is not None:
+        params.append(BufferParam(_unique("result", (p.name for p in params)), result.name, (), True))
     return KernelSignature(name, tuple(params), tuple(names[s] for s in symbols), tuple(messages))
 
 
-def _unique(hint: str, taken: object) -> str:
-    made, n = hint, 0
-    while made in taken:  # type: ignore[operator]
+def _unique(hint: str, names: Iterable[str]) -> str:
+    made, n, taken = hint, 0, set(names)
+    while made in taken:
         n += 1
         made = f"{hint}_{n}"
     return made

@@ -242,6 +242,28 @@ def test_functions_that_call_each_other_and_return_values() -> None:
     np.testing.assert_array_equal(a, [0, 4, 8, 6, 8, 10, 12, 14])
 
 
+def test_a_returned_value_is_a_last_buffer_of_the_kernel() -> None:
+    mod = module(
+        """
+        @T.prim_func
+        def g(A: T.Buffer((4,), "float32"), n: T.int64) -> T.int64:
+            if n > T.int64(2):
+                T.ret(n * T.int64(5))
+            T.ret(T.int64(0))
+
+        @T.prim_func
+        def f(A: T.Buffer((4,), "float32"), B: T.Buffer((2,), "int64")):
+            B[0] = Module.g(A.data, T.int64(3))
+            B[1] = Module.g(A.data, T.int64(1)) + T.int64(2)
+        """
+    )
+    a, b, result = zeros(4), zeros(2, of="int64"), zeros(of="int64")
+    compiled(mod)(a, b)
+    np.testing.assert_array_equal(b, [15, 2])
+    compiled(mod, name="g")(a, 7, result)
+    assert result == 35
+
+
 def test_c_functions() -> None:
     mod = prim_func(
         'A: T.Buffer((4,), "float64"), B: T.Buffer((4,), "float64")',
