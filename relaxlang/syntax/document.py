@@ -1,8 +1,9 @@
 """Documents: text that knows where its lines may break, and which node each part of it stands for.
 
-The algebra is Wadler's and Lindig's ("Strictly Pretty", 2000): text, `LINE`, `nest`, `group`, and `mark` for the source
-map. Two choices keep it linear in Python: every document knows its flat width from construction, so whether a group
-fits is one comparison and a bounded look ahead; and a short text stays a plain `str`. Nothing here recurses.
+After Wadler's and Lindig's printers ("Strictly Pretty", 2000), with one kind of group: a bracket, laid out on one line
+if it fits, else with an item a line. Two choices keep it linear in Python: every document knows its flat width from
+construction, so whether a bracket fits is one comparison and a bounded look ahead; and what cannot break is one plain
+`str`. Nothing here recurses.
 """
 
 from __future__ import annotations
@@ -12,36 +13,10 @@ from typing import NamedTuple
 
 INDENT = 4
 COMPACT = 40
-"""A group whose flat text is not wider than this is never broken."""
+"""A bracket whose flat text is not wider than this is never broken."""
 DEEPEST = 50
 """At more steps of indentation nothing is broken: nobody reads it, and the margins would grow as a square."""
-
-
-class Line:
-    """A place to break: a line's end in a broken group, else the text `flat`; a hard one breaks always."""
-
-    __slots__ = ("flat", "width")
-
-    def __init__(self, flat: str) -> None:
-        self.flat = flat
-        self.width = len(flat)
-
-
-LINE = Line(" ")
-SOFT = Line("")
-
-
-class IfBroken:
-    """Text that stands only in a broken group: the comma after a last item."""
-
-    __slots__ = ("text", "width")
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.width = 0
-
-
-TRAILING_COMMA = IfBroken(",")
+_JOINED = 200  # texts are joined up to this length; without a limit a long chain would be copied again and again
 
 
 class Concat:
@@ -54,20 +29,17 @@ class Concat:
         self.width = width
 
 
-class Group(Concat):
-    """Parts that are laid out on one line if they fit, else with all their own breaks as line ends."""
+class Bracket:
+    """`opening item, item closing`; `trailing`: when broken, a comma follows the last item."""
 
-    __slots__ = ()
+    __slots__ = ("opening", "items", "closing", "trailing", "width")
 
-
-class Nest:
-    """A document whose line ends are followed by one more step of indentation."""
-
-    __slots__ = ("content", "width")
-
-    def __init__(self, content: Doc) -> None:
-        self.content = content
-        self.width = width_of(content)
+    def __init__(self, opening: str, items: Sequence[Doc], closing: str, trailing: bool, width: int) -> None:
+        self.opening = opening
+        self.items = items
+        self.closing = closing
+        self.trailing = trailing
+        self.width = width
 
 
 class Mark:
@@ -78,19 +50,19 @@ class Mark:
     def __init__(self, node: object, content: Doc) -> None:
         self.node = node
         self.content = content
-        self.width = width_of(content)
+        self.width = _width(content)
 
 
-Doc = str | Line | IfBroken | Concat | Nest | Mark
+Doc = str | Concat | Bracket | Mark
 
 
-def width_of(doc: Doc) -> int:
+def _width(doc: Doc) -> int:
     """The columns that a document takes on one line."""
     return len(doc) if doc.__class__ is str else doc.width  # type: ignore[union-attr]
 
 
 def concat(*parts: Doc) -> Doc:
-    """Documents one after the other; short texts become one text."""
+    """Documents one after the other."""
     width, plain = 0, True
     for part in parts:
         if part.__class__ is str:
@@ -98,7 +70,7 @@ def concat(*parts: Doc) -> Doc:
         else:
             width += part.width  # type: ignore[union-attr]
             plain = False
-    if plain and width <= COMPACT:
+    if plain and width <= _JOINED:
         return "".join(parts)  # type: ignore[arg-type]
     return Concat(parts, width)
 
@@ -106,7 +78,7 @@ def concat(*parts: Doc) -> Doc:
 def bracket(
     opening: str, items: Sequence[Doc], closing: str, *, trailing: bool = True, lone_comma: bool = False
 ) -> Doc:
-    """`opening item, item closing` as a group that breaks into one item a line.
+    """`opening item, item closing`, on one line or with one item a line.
 
     `trailing`: whether a comma may follow the last item; `lone_comma`: whether one must when the item is alone, as in
     one-element tuples.
@@ -124,17 +96,10 @@ def bracket(
             plain = False
     if plain and width <= COMPACT:
         return f"{opening}{', '.join(items)}{closing}"  # type: ignore[arg-type]
-    inner: list[Doc] = [SOFT]
-    for at, item in enumerate(items):
-        if at:
-            inner += (",", LINE)
-        inner.append(item)
-    if trailing:
-        inner.append(TRAILING_COMMA)
-    content = Concat(inner, width - len(opening) - len(closing))
-    return Group((opening, Nest(content), SOFT, closing), width)
+    return Bracket(opening, items, closing, trailing, width)
 
 
+# --- layout -----------------------------------------------------------------------------------------------------------
 class Place(NamedTuple):
     """Where a node stands in a text: the offsets of its first character and behind its last."""
 
@@ -173,11 +138,22 @@ class Rendered(NamedTuple):
 class _End:
     """On the renderer's stack: here the text of a mark ends."""
 
-    __slots__ = ("mark", "start")
+    __slots__ = ("mark", "start", "width")
 
     def __init__(self, mark: Mark, start: int) -> None:
         self.mark = mark
         self.start = start
+        self.width = 0
+
+
+class _NewLine:
+    """On the renderer's stack: a line ends here."""
+
+    __slots__ = ("width",)
+
+
+_NEW_LINE = _NewLine()
+_Stack = list[tuple[int, Doc | _End | _NewLine]]
 
 
 def render(lines: Iterable[tuple[int, Doc]], width: int = 120) -> Rendered:
@@ -202,63 +178,62 @@ def render(lines: Iterable[tuple[int, Doc]], width: int = 120) -> Rendered:
 def _lay_out(doc: Doc, indent: int, width: int, out: list[str], offset: int, places: list[Place]) -> int:
     """Append one logical line to `out`; the offset behind it."""
     column = INDENT * indent
-    stack: list[tuple[int, bool, Doc | _End]] = [(indent, False, doc)]
+    stack: _Stack = [(indent, doc)]
     while stack:
-        level, broken, top = stack.pop()
-        if isinstance(top, str):
-            text = top
-        elif isinstance(top, Group):
+        level, top = stack.pop()
+        if isinstance(top, Bracket):
             fits = top.width <= COMPACT or level > DEEPEST or column + top.width + _tail(stack, width) <= width
-            stack.extend([(level, not fits, part) for part in reversed(top.parts)])
-            continue
+            _open(stack, level, top, fits)
+            text = top.opening
         elif isinstance(top, Concat):
-            stack.extend([(level, broken, part) for part in reversed(top.parts)])
-            continue
-        elif isinstance(top, Nest):
-            stack.append((level + 1, broken, top.content))
+            stack.extend([(level, part) for part in reversed(top.parts)])
             continue
         elif isinstance(top, Mark):
-            stack.append((level, broken, _End(top, offset)))
-            stack.append((level, broken, top.content))
+            stack.append((level, _End(top, offset)))
+            stack.append((level, top.content))
             continue
         elif isinstance(top, _End):
             places.append(Place(top.mark.node, top.start, offset))
             continue
-        elif isinstance(top, IfBroken):
-            text = top.text if broken else ""
-        elif broken:
+        elif isinstance(top, _NewLine):
             text = "\n" + " " * (INDENT * level)
-            out.append(text)
-            offset += len(text)
-            column = INDENT * level
-            continue
+            column = -1  # the line end itself takes no column
         else:
-            text = top.flat
+            text = top
         out.append(text)
         offset += len(text)
         column += len(text)
     return offset
 
 
-def _tail(stack: list[tuple[int, bool, Doc | _End]], width: int) -> int:
-    """The columns that what follows a group takes up to its next possible break; looks no further than `width`."""
+def _open(stack: _Stack, level: int, of: Bracket, fits: bool) -> None:
+    """Put what follows the opening of a bracket on the stack, the last part first."""
+    stack.append((level, of.closing))
+    if fits:
+        for at in range(len(of.items) - 1, -1, -1):
+            stack.append((level, of.items[at]))
+            if at:
+                stack.append((level, ", "))
+        return
+    stack.append((level, _NEW_LINE))
+    if of.trailing:
+        stack.append((level, ","))
+    for at in range(len(of.items) - 1, -1, -1):
+        stack += [(level + 1, of.items[at]), (level + 1, _NEW_LINE)]
+        if at:
+            stack.append((level + 1, ","))
+
+
+def _tail(stack: _Stack, width: int) -> int:
+    """The columns up to the next line end of what follows a bracket; looks no further than `width`."""
     columns = 0
-    work: list[tuple[bool, Doc | _End]] = []
-    for _, outer_broken, outer in reversed(stack):
-        work.append((outer_broken, outer))
-        while work:
-            broken, doc = work.pop()
-            if isinstance(doc, str):
-                columns += len(doc)
-            elif isinstance(doc, Concat):
-                inner = broken and not isinstance(doc, Group)
-                work.extend([(inner, part) for part in reversed(doc.parts)])
-            elif isinstance(doc, (Nest, Mark)):
-                work.append((broken, doc.content))
-            elif isinstance(doc, Line):
-                if broken:
-                    return columns
-                columns += doc.width
-            if columns > width:
-                return columns
+    for _, item in reversed(stack):
+        if item.__class__ is str:
+            columns += len(item)
+        elif item is _NEW_LINE:
+            break
+        else:
+            columns += item.width  # type: ignore[union-attr]
+        if columns > width:
+            break
     return columns
