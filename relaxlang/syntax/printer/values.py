@@ -12,6 +12,7 @@ from relaxlang.base.node import Node
 from relaxlang.ir import prim
 from relaxlang.ir.module import VDevice
 from relaxlang.syntax import scalars
+from relaxlang.syntax.comptime_values import Closure
 from relaxlang.syntax.document import Doc, bracket, concat
 from relaxlang.syntax.printer.core import Printer, prints
 
@@ -44,6 +45,8 @@ def value_doc(p: Printer, value: Any) -> Doc:
         return value_doc(p, value.item())
     if isinstance(value, np.ndarray):
         return array_doc(p, value)
+    if isinstance(value, Closure) and value.node.span is not None:  # `index_map=lambda i: (i // 4, i % 4)`
+        return " ".join(value.node.span.text.split())
     raise TypeError(f"nothing says how an attribute that is a {type(value).__name__} is printed")
 
 
