@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from relaxlang.base.diagnostics import Diagnostic, Diagnostics
 from relaxlang.base.dtype import DType, dtype
 from relaxlang.codegen import arithmetic, calls, math_double, math_single
 from relaxlang.codegen.algebra import Function, Num, inline_call
@@ -18,6 +19,8 @@ from relaxlang.codegen.lltypes import constant, is_narrow, memory_type, value_ty
 from relaxlang.codegen.narrow import FORMATS, load_bits, rounded, store_bits
 from relaxlang.codegen.text import FunctionText, mangled
 from relaxlang.ir import prim
+from relaxlang.ir.tir import PrimFunc
+from relaxlang.ir.visit import walk
 
 Emit = Callable[[ExprEmitter, prim.Call], str]
 
@@ -199,16 +202,21 @@ def _bitwise_not(em: ExprEmitter, e: prim.Call) -> str:
 
 def _shift(em: ExprEmitter, e: prim.Call) -> str:
     _integers(em, e)
-    amount = e.args[1].value if isinstance(e.args[1], prim.Broadcast) else e.args[1]
-    if isinstance(amount, prim.IntImm) and not 0 <= amount.value < e.dtype.bits:
-        em.fail(
-            "RLX5010",
-            f"shift of {e.dtype} by {amount.value}",
-            e,
-            help=f"the amount must be from 0 to {e.dtype.bits - 1}",
-        )
-    a, by = em.num(e.args[0]), em.num(e.args[1])
-    return arithmetic.shift(a, by, e.dtype, e.op == "shift_left").ref
+    return arithmetic.shift(em.num(e.args[0]), em.num(e.args[1]), e.dtype, e.op == "shift_left").ref
+
+
+def check_shifts(func: PrimFunc) -> None:
+    """Raise RLX5010 for shifts by constants that are out of range, as the function states them (a constant that
+    simplification finds is as well defined as one found at run time)."""
+    found = Diagnostics()
+    for node in walk(func.body):
+        if isinstance(node, prim.Call) and node.op in ("shift_left", "shift_right"):
+            amount = node.args[1].value if isinstance(node.args[1], prim.Broadcast) else node.args[1]
+            if isinstance(amount, prim.IntImm) and not 0 <= amount.value < node.dtype.bits:
+                message = f"shift of {node.dtype} by {amount.value}"
+                help = f"the amount must be from 0 to {node.dtype.bits - 1}"
+                found.report(Diagnostic("RLX5010", message, node.span, help=help))
+    found.check()
 
 
 def _popcount(em: ExprEmitter, e: prim.Call) -> str:

@@ -11,6 +11,7 @@ from relaxlang.base.diagnostics import DiagnosticError, Diagnostics, fail
 from relaxlang.base.recursion import deep_recursion
 from relaxlang.codegen import cache, compile, jit
 from relaxlang.codegen.function import PREFIX, emit_kernel
+from relaxlang.codegen.intrinsics import check_shifts
 from relaxlang.codegen.pool import LAUNCH, pool
 from relaxlang.codegen.processors import unfit
 from relaxlang.codegen.signature import signature_of
@@ -92,6 +93,7 @@ def _each(names: Iterable[str], step: Callable[[str], _T], found: Diagnostics) -
 
 
 def _lower(name: str, func: PrimFunc) -> PrimFunc:
+    check_shifts(func)
     try:
         return lower(func)
     except RecursionError:
