@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from relaxlang.ir import prim, tir
 from relaxlang.syntax.document import Doc, bracket, concat
 from relaxlang.syntax.printer.core import Printer, emits
@@ -158,6 +156,8 @@ def _realize_head(p: Printer, node: tir.BufferRealize, flat: bool) -> Doc:
 def _allocate_head(p: Printer, node: tir.Allocate | tir.AllocConst, flat: bool) -> Doc:
     extents = p.listed(node.extents)
     if isinstance(node, tir.AllocConst):
+        import numpy as np
+
         data = np.asarray(node.data)
         items = [list_doc(data) or array_doc(p, data), f'"{node.dtype}"', extents]
         call = "T.allocate_const("

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from relaxlang.base.dtype import DType, from_numpy
 from relaxlang.base.node import Node
@@ -15,6 +13,9 @@ from relaxlang.syntax import scalars
 from relaxlang.syntax.comptime_values import Closure
 from relaxlang.syntax.document import Doc, bracket, concat
 from relaxlang.syntax.printer.core import Printer, prints
+
+if TYPE_CHECKING:
+    import numpy as np
 
 INLINE_ELEMENTS = 64
 """An array with more elements is written as base64 and not as a list of numbers."""
@@ -41,12 +42,18 @@ def value_doc(p: Printer, value: Any) -> Doc:
         return bracket("[", [value_doc(p, v) for v in value], "]")
     if isinstance(value, Mapping):
         return mapping_doc(p, value)
+    if isinstance(value, Closure) and value.node.span is not None:  # `index_map=lambda i: (i // 4, i % 4)`
+        return " ".join(value.node.span.text.split())
+    return _numpy_doc(p, value)
+
+
+def _numpy_doc(p: Printer, value: Any) -> Doc:
+    import numpy as np
+
     if isinstance(value, np.generic):
         return value_doc(p, value.item())
     if isinstance(value, np.ndarray):
         return array_doc(p, value)
-    if isinstance(value, Closure) and value.node.span is not None:  # `index_map=lambda i: (i // 4, i % 4)`
-        return " ".join(value.node.span.text.split())
     raise TypeError(f"nothing says how an attribute that is a {type(value).__name__} is printed")
 
 
