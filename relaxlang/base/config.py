@@ -9,6 +9,7 @@
 | `RELAXLANG_CHECK` | `1`: verify the module after every pass, freeze IR nodes | `0` |
 | `RELAXLANG_TRACEBACK` | `1`: show Python's traceback of an internal error | `0` |
 
+The REPL also reads what other programs read: `VISUAL` and `EDITOR`, `PAGER`, `TERM`.
 A directory set to nothing turns off what it is for; a switch is off when it is empty, `0`, `false`, `no` or `off`.
 NO_COLOR and FORCE_COLOR are `base.colors`' business.
 """
@@ -62,6 +63,21 @@ class Config:
     def traceback(self) -> bool:
         """Whether an internal error shows where in relaxlang's code it happened."""
         return self._switch("RELAXLANG_TRACEBACK", default=False)
+
+    @property
+    def editor(self) -> str:
+        """The command line of the user's text editor; empty when none is named."""
+        return self._environ.get("VISUAL") or self._environ.get("EDITOR") or ""
+
+    @property
+    def pager(self) -> str:
+        """The command line of the user's pager; empty when none is named."""
+        return self._environ.get("PAGER", "")
+
+    @property
+    def dumb_terminal(self) -> bool:
+        """Whether the terminal can only print lines."""
+        return self._environ.get("TERM", "") in ("dumb", "unknown")
 
     def _switch(self, name: str, default: bool) -> bool:
         text = self._environ.get(name)

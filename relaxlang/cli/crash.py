@@ -17,11 +17,14 @@ class CrashGuard:
     """A context in which nothing unforeseen gets out: an exception that no code expects becomes a report.
 
     `text` is to be kept up to date with the program that is worked on. Afterwards `crashed` says whether it happened.
-    RelaxlangErrors, interrupts and exits pass.
+    RelaxlangErrors, interrupts and exits pass. `program` is who was called with these words, `suffix` says what the text
+    is.
     """
 
-    def __init__(self, words: Sequence[str]) -> None:
+    def __init__(self, words: Sequence[str], program: str = "relaxc", suffix: str = ".rlx") -> None:
         self.words = words
+        self.program = program
+        self.suffix = suffix
         self.text: str | None = None
         self.crashed = False
 
@@ -58,13 +61,13 @@ class CrashGuard:
         details = "".join(traceback.format_exception(fault))
         head = [
             f"# relaxlang {__version__} on Python {sys.version.split()[0]}, {sys.platform}: internal error",
-            f"# RUN: relaxc {shlex.join(self.words)}",
+            f"# RUN: {shlex.join([self.program, *self.words])}",
             *("# " + line for line in details.splitlines()),
         ]
         content = "\n".join(head) + "\n\n" + (self.text or "")
         digest = hashlib.sha256(content.encode(errors="replace")).hexdigest()[:8]
         for folder in (os.curdir, tempfile.gettempdir()):
-            path = os.path.join(folder, f"relaxc-crash-{digest}.rlx")
+            path = os.path.join(folder, f"{self.program}-crash-{digest}{self.suffix}")
             try:
                 write_atomically(path, content.encode(errors="replace"))
             except RelaxlangError:

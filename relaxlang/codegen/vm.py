@@ -19,20 +19,29 @@ _WITH_MACHINE = {"vm.alloc_storage": "vm.builtin.alloc_storage"}
 _PLAIN = {"vm.alloc_tensor": "vm.builtin.alloc_tensor", "vm.call_tir_dyn": "vm.builtin.call_tir_dyn"}
 
 
-def emit_functions(mod: IRModule, builder: ExecBuilder) -> None:
+Note = Callable[[str, relax.Binding, Any, int], None]
+"""Is told of each binding: the function, the binding, its operand, and how many instructions of the function compute it
+and what stands before it."""
+
+
+def emit_functions(mod: IRModule, builder: ExecBuilder, note: Note | None = None) -> None:
     """Emit every Relax function of a lowered module; its PrimFuncs must be declared as kernels already."""
     for name, func in mod.relax_functions():
         with builder.function(name, [p.name for p in func.params]):
-            _FunctionEmitter(mod, builder, func).emit()
+            _FunctionEmitter(mod, builder, func, name, note).emit()
 
 
 class _FunctionEmitter:
     """Emits one function: each variable is a register."""
 
-    def __init__(self, mod: IRModule, builder: ExecBuilder, func: relax.Function) -> None:
+    def __init__(
+        self, mod: IRModule, builder: ExecBuilder, func: relax.Function, name: str, note: Note | None
+    ) -> None:
         self.mod = mod
         self.builder = builder
         self.func = func
+        self.name = name
+        self.note = note
         self.values: dict[relax.Var, Any] = {p: builder.param(k) for k, p in enumerate(func.params)}
 
     def emit(self) -> None:
@@ -43,7 +52,9 @@ class _FunctionEmitter:
         """Emit the bindings of a sequence; the operand that holds its value."""
         for block in seq.blocks:
             for binding in block.bindings:
-                self.values[binding.var] = self.bound(binding)
+                operand = self.values[binding.var] = self.bound(binding)
+                if self.note is not None:
+                    self.note(self.name, binding, operand, self.builder.position)
         return self.operand(seq.body)
 
     def bound(self, binding: relax.Binding) -> Any:

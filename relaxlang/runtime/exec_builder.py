@@ -162,6 +162,11 @@ class ExecBuilder:
         body.jumps.append((len(body.code), target))
         body.code.append(Goto(0))
 
+    @property
+    def position(self) -> int:
+        """How many instructions the current function has so far."""
+        return len(self._body().code)
+
     def label(self) -> Label:
         """A new label, not yet placed."""
         return Label()

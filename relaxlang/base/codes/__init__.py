@@ -3,8 +3,8 @@
 The first two digits say where a fault belongs. In `language` and `elaboration`: 00 text and syntax, 01 names, functions
 and compile-time values, 02 struct info and shapes, 03 TIR and buffers, 04 Relax functions and well-formedness. In
 `compiler`: 10 schedules, 31 passes, 50 code generation and targets, 60 run time, 90 faults of relaxlang itself. In
-`command_line`: 70 what `relaxc` is asked for. A new code is appended to its group. A code keeps its meaning for ever;
-one that is no longer raised stays in the table.
+`command_line`: 70 what `relaxc` is asked for. In `prompt`: 71 what `relax-repl` is asked for. A new code is appended to
+its group. A code keeps its meaning for ever; one that is no longer raised stays in the table.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from relaxlang.base.codes.compiler import COMPILER
 from relaxlang.base.codes.elaboration import ELABORATION
 from relaxlang.base.codes.info import CodeInfo
 from relaxlang.base.codes.language import LANGUAGE
+from relaxlang.base.codes.prompt import PROMPT
 from relaxlang.base.diagnostics import RelaxlangError
 from relaxlang.base.suggest import did_you_mean
 
 __all__ = ["CODES", "CodeInfo", "explain"]
 
-CODES: dict[str, CodeInfo] = {**LANGUAGE, **ELABORATION, **COMPILER, **COMMAND_LINE}
+CODES: dict[str, CodeInfo] = {**LANGUAGE, **ELABORATION, **COMPILER, **COMMAND_LINE, **PROMPT}
 
 
 def explain(code: str) -> str:

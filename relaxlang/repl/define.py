@@ -1,0 +1,102 @@
+"""Definitions that are typed: functions and classes that extend a module, or replace what it has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from relaxlang.analysis.well_formed import well_formed
+from relaxlang.base.diagnostics import Diagnostics
+from relaxlang.base.recursion import deep_recursion
+from relaxlang.ir.attrs import Attrs
+from relaxlang.ir.module import AnyFunc, IRModule, function_info
+from relaxlang.ir.relax import ExternFunc, GlobalVar
+from relaxlang.ir.structural import structural_equal
+from relaxlang.ir.tir import PrimFunc
+from relaxlang.ops import Operators
+from relaxlang.syntax import tree
+from relaxlang.syntax.elaborate.module import ModuleElaborator
+from relaxlang.syntax.elaborate.unit import Declared, Unit
+
+Check = Callable[[IRModule], IRModule]
+
+
+class Extended(NamedTuple):
+    """A module with definitions added: its operators, and the names that are new and that were there before."""
+
+    module: IRModule
+    operators: Operators
+    added: tuple[str, ...]
+    replaced: tuple[str, ...]
+
+
+def declare_functions(unit: Unit, module: IRModule, leave_out: frozenset[str] = frozenset()) -> dict[str, GlobalVar]:
+    """Make the functions of a module known to an elaboration, as finished ones; what their names mean."""
+    known: dict[str, GlobalVar] = {}
+    for name, function in module.functions.items():
+        if name in leave_out:
+            continue
+        if isinstance(function, ExternFunc):
+            known[name] = unit.externs[name] = GlobalVar(name, function.struct_info)
+            continue
+        declared = unit.functions[name] = Declared(name, function.span, None)
+        declared.state, declared.function, declared.info = "done", function, function_info(function)
+        declared.is_prim = isinstance(function, PrimFunc)
+        known[name] = declared.var
+    return known
+
+
+class _Extension(ModuleElaborator):
+    """Elaborates statements as a part of a module that exists."""
+
+    def __init__(self, unit: Unit, module: IRModule, replaced: frozenset[str]) -> None:
+        unit.name = module.name
+        unit.attrs = dict(module.attrs)
+        unit.global_infos = dict(module.global_infos)
+        super().__init__(unit)
+        known = declare_functions(unit, module, replaced)
+        self.order += known
+        self.extern.update({n: f for n, f in module.functions.items() if n in known and isinstance(f, ExternFunc)})
+        self.outer.names.update(known)
+
+
+def defined_names(body: Sequence[tree.Stmt]) -> Iterator[str]:
+    """The names of the functions that statements define, those in classes included."""
+    for stmt in body:
+        if isinstance(stmt, tree.FunctionDef):
+            yield stmt.name
+        elif isinstance(stmt, tree.ClassDef):
+            yield from defined_names(stmt.body)
+
+
+def extend(
+    module: IRModule, body: Sequence[tree.Stmt], values: Mapping[str, Any], operators: Operators, check: Check
+) -> Extended:
+    """The module with the definitions of `body`; `values` are compile-time names. `check(module)` reads a module again
+    from its own text: it finds callers that a changed signature leaves behind. Raises DiagnosticError."""
+    names = list(defined_names(body))
+    diagnostics = Diagnostics()
+    unit = Unit(diagnostics, operators, values, True)
+    with deep_recursion():
+        made = _Extension(unit, module, frozenset(names)).run(tree.Module(tuple(body)))
+        diagnostics.check()
+        made = _in_order(module, made)
+        known = unit.operators
+        assert isinstance(known, Operators)
+        diagnostics.items += well_formed(made, known)
+        diagnostics.check()
+    if any(_changed(module.functions[n], made.functions.get(n)) for n in names if n in module):
+        made = check(made)
+    added = tuple(n for n in made.functions if n not in module)
+    return Extended(made, known, added, tuple(n for n in names if n in module))
+
+
+def _in_order(old: IRModule, made: IRModule) -> IRModule:
+    """The functions in the order they had, new ones behind."""
+    names = [*(n for n in old.functions if n in made), *(n for n in made.functions if n not in old)]
+    functions = {n: made.functions[n] for n in names}
+    return IRModule(functions, Attrs(dict(made.attrs)), made.global_infos, made.name)
+
+
+def _changed(old: AnyFunc, new: AnyFunc | None) -> bool:
+    return new is None or not structural_equal(function_info(old), function_info(new))

@@ -1,0 +1,76 @@
+"""How two modules differ, as text. Functions that the two share are not even printed, so large modules stay quick."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+
+from relaxlang.ir.module import IRModule
+from relaxlang.ir.structural import structural_equal
+
+WIDTH = 100
+"""Columns of a side-by-side view when nothing else is asked for."""
+
+
+def changed_functions(old: IRModule, new: IRModule) -> tuple[list[str], list[str], list[str]]:
+    """The functions that only `new` has, that only `old` has, and that differ."""
+    added = [n for n in new.functions if n not in old]
+    removed = [n for n in old.functions if n not in new]
+    both = [n for n in old.functions if n in new and old.functions[n] is not new.functions[n]]
+    return added, removed, [n for n in both if not structural_equal(old.functions[n], new.functions[n])]
+
+
+def summary(old: IRModule, new: IRModule) -> str:
+    """How many functions changed, in words."""
+    words = []
+    for names, verb in zip(changed_functions(old, new), ("added", "removed", "changed")):
+        if names:
+            shown = ", ".join(names[:4]) + (", …" if len(names) > 4 else "")
+            words.append(f"{len(names)} {verb} ({shown})")
+    return "; ".join(words) or "no function changed"
+
+
+def _texts(old: IRModule, new: IRModule) -> tuple[list[str], list[str]]:
+    """The lines of what differs: the functions concerned, in the order of the newer module."""
+    concerned = {n for names in changed_functions(old, new) for n in names}
+
+    def part(module: IRModule) -> list[str]:
+        functions = {n: f for n, f in module.functions.items() if n in concerned}
+        if not functions:
+            return []
+        kept = IRModule(functions, module.attrs, module.global_infos, module.name)
+        return kept.script().splitlines()
+
+    return part(old), part(new)
+
+
+def diff_text(old: IRModule, new: IRModule) -> str:
+    """A unified difference with three lines around each change; empty when the modules are equal."""
+    first, second = _texts(old, new)
+    lines = list(difflib.unified_diff(first, second, "before", "after", lineterm="", n=3))
+    return "\n".join(lines[2:])
+
+
+def side_by_side(old: IRModule, new: IRModule, width: int = WIDTH) -> str:
+    """The two texts next to each other: `|` between lines that differ, `<` and `>` by lines that one side lacks."""
+    first, second = _texts(old, new)
+    if first == second:
+        return ""
+    half = (width - 3) // 2
+    return "\n".join(f"{_cut(a, half)} {sign} {_cut(b, half)}".rstrip() for a, sign, b in _rows(first, second))
+
+
+def _cut(line: str, width: int) -> str:
+    return line.ljust(width) if len(line) <= width else line[: width - 1] + "…"
+
+
+def _rows(first: list[str], second: list[str]) -> Iterator[tuple[str, str, str]]:
+    matcher = difflib.SequenceMatcher(None, first, second, autojunk=False)
+    for kind, i1, i2, j1, j2 in matcher.get_opcodes():
+        left, right = first[i1:i2], second[j1:j2]
+        if kind == "equal":
+            yield from ((a, " ", a) for a in left)
+            continue
+        for k in range(max(len(left), len(right))):
+            a, b = left[k] if k < len(left) else "", right[k] if k < len(right) else ""
+            yield a, "|" if k < len(left) and k < len(right) else "<" if k < len(left) else ">", b

@@ -1,0 +1,234 @@
+"""`relax-repl`: at a terminal a line editor, else a transcript of the inputs that come from files, options or a pipe.
+
+Exit: 0 done, 1 an input failed, 2 wrong command line, 70 internal error, 130 interrupted, 141 nobody reads the output.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple, TextIO
+
+from relaxlang.base.diagnostics import RelaxlangError
+from relaxlang.cli.crash import INTERNAL_ERROR, CrashGuard
+from relaxlang.cli.report import Reporter
+
+DONE, FAILED, USAGE_ERROR, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 130, 141
+
+USAGE = """\
+usage: relax-repl [OPTION]... [FILE.rlx] [SCRIPT.session]...
+
+  FILE.rlx        load this module first
+  SCRIPT.session  run its inputs and print a transcript
+  -e INPUT        run an input (again: several) and print a transcript
+  --keep-going    go on after an input that failed
+  --json          print one JSON object for each input
+  --bless         rewrite the outputs in the scripts to what they are now
+  --vi            edit with the keys of vi
+  --color WHEN    auto, always or never
+  --version, --help
+
+Without scripts and -e it reads from the terminal, or from a pipe."""
+
+
+class Options(NamedTuple):
+    """A command line that was read."""
+
+    modules: tuple[str, ...] = ()
+    scripts: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()
+    flags: frozenset[str] = frozenset()
+    color: str = "auto"
+
+
+_FLAGS = ("--keep-going", "--json", "--bless", "--vi", "--version", "--help", "-h")
+
+
+def read_options(words: Sequence[str]) -> Options:
+    """The options of a command line. Raises RLX70xx for what makes no sense."""
+    from relaxlang.base.diagnostics import fail
+    from relaxlang.base.suggest import did_you_mean
+
+    modules: list[str] = []
+    scripts: list[str] = []
+    inputs: list[str] = []
+    flags: set[str] = set()
+    color = "auto"
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        name, equals, value = word.partition("=")
+        if name in ("-e", "--color") or (word.startswith("-e") and word[2:3] != "="):
+            if word.startswith("-e") and word != "-e":
+                name, equals, value = "-e", "=", word[2:]
+            if not equals:
+                if not rest:
+                    fail("RLX7002", f"`{name}` needs a value")
+                value = rest.pop(0)
+            if name == "-e":
+                inputs.append(value)
+            elif value in ("auto", "always", "never"):
+                color = value
+            else:
+                fail("RLX7002", f"`--color` takes auto, always or never, not `{value}`")
+        elif word in _FLAGS:
+            flags.add(word)
+        elif word.startswith("-") and word != "-":
+            near = did_you_mean(word, [*_FLAGS, "--color"])
+            fail("RLX7001", f"there is no option `{word}`", help=f"did you mean `{near}`?" if near else "see `--help`")
+        else:
+            (scripts if word.endswith(".session") or word == "-" else modules).append(word)
+    if len(modules) > 1:
+        fail("RLX7003", "one module is loaded at a time", help="scripts are files that end in .session")
+    return Options(tuple(modules), tuple(scripts), tuple(inputs), frozenset(flags), color)
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run `relax-repl` with these words (default: the process's) and return the exit code. Nothing is raised."""
+    words = sys.argv[1:] if words is None else words
+    try:
+        status = INTERNAL_ERROR
+        with CrashGuard(words, "relax-repl", ".session") as guard:
+            status = _guarded(words, guard)
+        sys.stdout.flush()
+        return status
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # What is still buffered must not be written when Python ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+
+
+def _guarded(words: Sequence[str], guard: CrashGuard) -> int:
+    try:
+        options = read_options(words)
+    except RelaxlangError as fault:
+        Reporter().error(fault, in_program=False)
+        return USAGE_ERROR
+    if options.flags & {"--help", "-h"}:
+        sys.stdout.write(USAGE + "\n")
+        return DONE
+    if "--version" in options.flags:
+        from relaxlang import __version__
+
+        sys.stdout.write(f"relax-repl {__version__}\n")
+        return DONE
+    try:
+        if "--bless" in options.flags:
+            return _bless(options.scripts)
+        first = [f":load {_quoted(name)}" for name in options.modules]
+        if options.scripts or options.inputs or not sys.stdin.isatty():
+            return _Transcript(options, guard).run([*first, *_inputs(options)])
+    except RelaxlangError as fault:
+        Reporter(color=options.color).error(fault, in_program=False)
+        return USAGE_ERROR
+    return _interact(options, first)
+
+
+def _quoted(name: str) -> str:
+    return f'"{name}"' if " " in name else name
+
+
+def _interact(options: Options, first: Sequence[str]) -> int:
+    from relaxlang.base.config import config
+    from relaxlang.repl.session import Session
+
+    if config.dumb_terminal or not sys.stdout.isatty():
+        from relaxlang.repl.plain import interact_plainly
+
+        return interact_plainly(Session(), first)
+    from relaxlang.repl.ui import interact
+
+    return interact(Session(), first, vi="--vi" in options.flags, color=options.color)
+
+
+def _inputs(options: Options) -> Iterator[str]:
+    from relaxlang.repl.transcript import chunks, read_script
+
+    for name in options.scripts:
+        if name != "-":
+            yield from (entry.text for entry in read_script(_text(name)).entries)
+    yield from options.inputs
+    if "-" in options.scripts or not (options.scripts or options.inputs):
+        yield from chunks(_lines(sys.stdin))
+
+
+def _lines(stream: TextIO) -> Iterator[str]:
+    """The lines of a stream, each as soon as it is there."""
+    while line := stream.readline():
+        yield line
+
+
+def _text(name: str) -> str:
+    from relaxlang.driver import read_file
+    from relaxlang.syntax.parser import decode_source
+
+    return decode_source(name, read_file(name)).text
+
+
+def _bless(scripts: Iterable[str]) -> int:
+    from relaxlang.base.files import write_atomically
+    from relaxlang.repl.transcript import blessed, read_script
+
+    for name in scripts:
+        write_atomically(name, blessed(read_script(_text(name))))
+    return DONE
+
+
+class _Transcript:
+    """Runs inputs one after the other and prints what they give."""
+
+    def __init__(self, options: Options, guard: CrashGuard) -> None:
+        from relaxlang.repl.session import Session
+
+        self.session = Session()
+        self.keep_going = "--keep-going" in options.flags
+        self.write: Callable[[str, object], None] = _write_json if "--json" in options.flags else _write_text
+        self.guard = guard
+
+    def run(self, inputs: Iterable[str]) -> int:
+        """Run the inputs; 1 when one failed."""
+        from relaxlang.repl.prompts import prompted
+
+        status, done = DONE, []
+        for text in inputs:
+            done.append(prompted(text))
+            self.guard.text = "\n".join(done) + "\n"
+            result = self.session.execute(text)
+            self.write(text, result)
+            if not result.ok:
+                status = FAILED
+                if not self.keep_going:
+                    break
+            if result.done:
+                break
+        return status
+
+
+def _write_text(text: str, result: object) -> None:
+    from relaxlang.repl.prompts import prompted
+    from relaxlang.repl.session import Result
+    from relaxlang.repl.transcript import said
+
+    assert isinstance(result, Result)
+    output = said(result)
+    sys.stdout.write(prompted(text) + "\n" + (output + "\n" if output else ""))
+    sys.stdout.flush()
+
+
+def _write_json(text: str, result: object) -> None:
+    from relaxlang.base.render import as_json
+    from relaxlang.repl.session import Result
+
+    assert isinstance(result, Result)
+    facts = {"input": text, "ok": result.ok, "text": result.text, "language": result.language,
+             "diagnostics": [as_json(d) for d in result.diagnostics]}  # fmt: skip
+    sys.stdout.write(json.dumps(facts) + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,91 @@
+"""A module on its way to a program: each stage is made when it is first looked at, and once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from relaxlang import driver
+from relaxlang.ir.module import IRModule
+from relaxlang.passes.base import PassContext, Sequential
+from relaxlang.passes.pipelines import MINIMUM, pipeline
+
+if TYPE_CHECKING:
+    from relaxlang.codegen.kernel import CompiledKernel
+    from relaxlang.repl.lines import LineTable
+    from relaxlang.runtime.module import RuntimeModule
+    from relaxlang.runtime.vm import VirtualMachine
+
+
+class Stages:
+    """The stages of a module under a pipeline, for a target (text, or "" for this machine)."""
+
+    def __init__(self, module: IRModule, pipeline_text: str = "default", target: str = "") -> None:
+        self.module = module
+        self.passes = pipeline(pipeline_text).passes
+        self.target_text = target
+
+    @cached_property
+    def target(self) -> Any:
+        """The target."""
+        from relaxlang.codegen.target import as_target
+
+        return as_target(self.target_text or None)
+
+    @cached_property
+    def scheduled(self) -> IRModule:
+        """The module after the passes that come before lowering to the virtual machine."""
+        return self._after(self.module, Sequential(self.passes[: self._graph_passes]))
+
+    @cached_property
+    def lowered(self) -> IRModule:
+        """The module as code generation takes it: after the rest of the pipeline and, where it lacks them, the passes
+        that every program needs."""
+        lowered = self._after(self.scheduled, Sequential(self.passes[self._graph_passes :]))
+        if {p.name for p in self.passes}.issuperset(MINIMUM):
+            return lowered
+        return self._after(lowered, pipeline("minimum"))
+
+    @property
+    def _graph_passes(self) -> int:
+        return next((i for i, p in enumerate(self.passes) if p.name in MINIMUM), len(self.passes))
+
+    def _after(self, module: IRModule, passes: Sequential) -> IRModule:
+        return driver.lower(module, passes, context=PassContext(target=self.target))
+
+    @cached_property
+    def kernels(self) -> Mapping[str, CompiledKernel]:
+        """The kernels as LLVM text, compiled further when they are asked for it."""
+        from relaxlang.codegen.kernel import emit_kernels
+
+        return emit_kernels(dict(self.lowered.prim_funcs()), self.target)
+
+    @cached_property
+    def program(self) -> RuntimeModule:
+        """The built program."""
+        return driver.generate(self.lowered, self.target)
+
+    @cached_property
+    def runnable(self) -> RuntimeModule:
+        """The built program with its kernels in this process. RLX5018 when it is for another machine."""
+        from relaxlang.runtime.module import RuntimeModule
+
+        program = self.program
+        if not program.kernels and program.executable.objects:
+            return RuntimeModule(program.executable, None, program.ir_module)
+        return program
+
+    @cached_property
+    def machine(self) -> VirtualMachine:
+        """A virtual machine with the program."""
+        from relaxlang.runtime.vm import VirtualMachine
+
+        return VirtualMachine(self.runnable)
+
+    @cached_property
+    def lines(self) -> LineTable:
+        """Which instructions belong to which bindings of the module."""
+        from relaxlang.repl.lines import LineTable
+
+        return LineTable(self.module, self.lowered, self.program.executable)
