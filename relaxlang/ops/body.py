@@ -17,7 +17,7 @@ from relaxlang.ir import prim, relax, tir
 from relaxlang.ir.prim import INT64, PrimExpr
 from relaxlang.ir.visit import walk
 from relaxlang.ops.functions import BodyEvaluator
-from relaxlang.ops.values import UNKNOWN, Dim, Erased, TensorValue, Unknown, as_dim
+from relaxlang.ops.values import UNKNOWN, Dim, Erased, TensorValue, Unknown, as_dim, refusal
 from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import Closure, Scope, Value, error, negate
 
@@ -73,6 +73,7 @@ class OpEvaluator(BodyEvaluator):
         self.reduce_axes: dict[prim.Var, tir.Range] = {}
         self.computed: list[Computed] = []
         self.operator = ""
+        self.tensors: list[TensorValue] = []
         self.call_span: Span | None = None
         self.inline: Callable[[str, list[Any], dict[str, Any], Span | None], Any] | None = None
 
@@ -115,8 +116,8 @@ class OpEvaluator(BodyEvaluator):
         return define_kernel(self, function, scope)
 
     def failed_assert(self, message: str, span: Span | None) -> Exception:
-        where = f"stated at {span}" if span else ""
-        return error("RLX0210", f"`R.{self.operator}`: {message}", self.call_span, notes=[where] if where else [])
+        where = (f"stated at {span}",) if span else ()
+        return refusal("RLX0210", f"`R.{self.operator}`: {message}", self.call_span, self.tensors, notes=where)
 
     def binary(self, op: str, a: Any, b: Any, span: Span | None) -> Any:
         if (

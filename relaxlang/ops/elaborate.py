@@ -30,6 +30,7 @@ def infer_call(definition: OpDef, call: relax.Call) -> StructInfo:
     """
     ev = _evaluator(definition, call, None)
     values = [argument_value(ev, definition, p, a, call) for p, a in zip(_params(definition, call), call.args)]
+    ev.tensors = _tensors(values)
     scope = match_arguments(ev, definition, values, call.attrs, call.span)
     try:
         ev.run(_requirements(definition), Scope({}, scope))
@@ -43,7 +44,7 @@ def lower_call(definition: OpDef, call: relax.Call, lookup: Lookup) -> Kernel | 
     ev = _evaluator(definition, call, lookup)
     params = _params(definition, call)
     values = [argument_value(ev, definition, p, a, call) for p, a in zip(params, call.args)]
-    tensors = [t for v in values for t in (v if isinstance(v, tuple) else (v,)) if isinstance(t, TensorValue)]
+    tensors = ev.tensors = _tensors(values)
     try:
         scope = match_arguments(ev, definition, values, call.attrs, call.span)
         result = ev.run(definition.body, Scope({}, scope))
@@ -62,6 +63,11 @@ def lower_call(definition: OpDef, call: relax.Call, lookup: Lookup) -> Kernel | 
         return kernel
     shapes = [(a, v) for a, v, p in zip(call.args, values, params) if p.kinds[0] == "shape" and isinstance(v, tuple)]
     return kernel.replace(casts=_casts(ev, tensors, shapes))
+
+
+def _tensors(values: list[Any]) -> list[TensorValue]:
+    """The tensors among arguments, those in tuples too."""
+    return [t for v in values for t in (v if isinstance(v, tuple) else (v,)) if isinstance(t, TensorValue)]
 
 
 def _evaluator(definition: OpDef, call: relax.Call, lookup: Lookup | None) -> OpEvaluator:

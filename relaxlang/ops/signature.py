@@ -69,7 +69,7 @@ def bind(definition: OpDef, args: list[Any], kwargs: dict[str, Any], span: Span 
         given[params[star].name] = tuple(args[star:])
         args = args[:star]
     if len(args) > len(params):
-        takes = f"takes at most {len(params)} arguments, {len(args)} were given"
+        takes = f"takes at most {count_of(len(params), 'argument')}, {len(args)} were given"
         raise error("RLX0113", f"`R.{definition.name}` {takes}", span, notes=[signature_text(definition)])
     given.update((p.name, a) for p, a in zip(params, args))
     names = [p.name for p in params]
@@ -88,6 +88,11 @@ def bind(definition: OpDef, args: list[Any], kwargs: dict[str, Any], span: Span 
             raise error("RLX0113", f"`R.{definition.name}` got `{name}` twice", span)
         given[name] = value
     return given
+
+
+def count_of(n: int, noun: str) -> str:
+    """`1 argument`, `2 arguments`."""
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
 
 
 def _lacks(definition: OpDef, param: OpParam, span: Span | None) -> Exception:

@@ -25,7 +25,7 @@ from relaxlang.ir.struct_info import (
 from relaxlang.ops.body import OpEvaluator
 from relaxlang.ops.definition import OpDef, OpParam
 from relaxlang.ops.signature import signature_text
-from relaxlang.ops.values import UNKNOWN, Dim, Erased, TensorValue, Unknown, as_dim, from_dim
+from relaxlang.ops.values import UNKNOWN, Dim, Erased, TensorValue, Unknown, as_dim, from_dim, refusal
 from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import Scope, error
 
@@ -224,14 +224,5 @@ class _Matcher:
                 )
 
     def fail(self, message: str, code: str = "RLX0203", help: str = "") -> None:
-        notes = [_described(self.scope, p) for p in self.definition.arg_params if p.name in self.scope.names]
-        raise error(code, f"`R.{self.definition.name}`: {message}", self.span, notes=[n for n in notes if n], help=help)
-
-
-def _described(scope: Scope, param: OpParam) -> str:
-    value = scope.names[param.name]
-    if not isinstance(value, TensorValue):
-        return ""
-    shape = "unknown shape" if isinstance(value.shape, Unknown) else "(" + ", ".join(str(d) for d in value.shape) + ")"
-    dtype = "unknown dtype" if isinstance(value.dtype, Unknown) else value.dtype.name
-    return f"`{param.name}` is {shape} {dtype}"
+        tensors = [v for v in self.scope.names.values() if isinstance(v, TensorValue) and v.expr is not None]
+        raise refusal(code, f"`R.{self.definition.name}`: {message}", self.span, tensors, help=help)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from relaxlang.base.diagnostics import Diagnostic, DiagnosticError, Label
 from relaxlang.base.dtype import DType
 from relaxlang.base.source import Span
 from relaxlang.ir import prim, relax, tir
@@ -51,8 +52,8 @@ UNKNOWN = Unknown()
 class TensorValue(Value):
     """A tensor in the body of an operator.
 
-    `shape` is a tuple of ints and int64 expressions, or UNKNOWN; `dtype` a DType or UNKNOWN; `buffer` where the elements
-    are, for tensors that have storage; `expr` the argument of the call it stands for, if it is one.
+    `shape` is a tuple of ints and int64 expressions, or UNKNOWN; `dtype` a DType or UNKNOWN; `buffer` has the elements of
+    tensors that have storage; `expr` is the argument of the call that it stands for, if it is one.
     """
 
     kind = "tensor"
@@ -75,6 +76,14 @@ class TensorValue(Value):
             self._buffer = make_buffer(self.name, self.shape, self.dtype)
         return self._buffer
 
+    def described(self) -> str:
+        """Its shape and dtype in words."""
+        known = not isinstance(self.shape, Unknown)
+        shape = (
+            f"({', '.join(str(d) for d in self.shape)}{',' * (len(self.shape) == 1)})" if known else "of unknown shape"
+        )
+        return f"{shape} {'of unknown dtype' if isinstance(self.dtype, Unknown) else self.dtype.name}"
+
     def attribute(self, ev: Evaluator, name: str, span: Span | None) -> Any:
         if name == "shape":
             return self.shape
@@ -95,10 +104,42 @@ class TensorValue(Value):
         return prim.BufferLoad(self.buffer, tuple(as_index(i, span) for i in index), span=span)
 
 
+def refusal(
+    code: str,
+    message: str,
+    span: Span | None,
+    tensors: list[TensorValue],
+    *,
+    notes: tuple[str, ...] = (),
+    help: str = "",
+) -> DiagnosticError:
+    """An error at a call, and what is known of its tensors: labels where they stand in the same text, else notes."""
+    placed: dict[tuple[int, int], tuple[Span, list[TensorValue]]] = {}
+    said = []
+    for tensor in tensors:
+        where = tensor.expr.span if tensor.expr is not None else None
+        if where is not None and span is not None and where.source is span.source and where is not span:
+            placed.setdefault((where.start, where.end), (where, []))[1].append(tensor)
+        else:
+            said.append(_described([tensor]))
+    labels = [Label(where, _described(group)) for where, group in placed.values()]
+    return DiagnosticError([Diagnostic(code, message, span, labels=labels, notes=[*said, *notes], help=help)])
+
+
+def _described(tensors: list[TensorValue]) -> str:
+    """`x1`: (2, 4) float32; tensors that are one and the same are named together."""
+    return f"{', '.join(f'`{t.name}`' for t in tensors)}: {tensors[0].described()}"
+
+
 def make_buffer(name: str, shape: tuple[Dim, ...], dtype: DType) -> tir.Buffer:
     """A row-major buffer in global memory."""
     data = prim.Var(name, prim.HANDLE, prim.PointerType(dtype))
     return tir.Buffer(name, tuple(as_dim(d) for d in shape), dtype, data)
+
+
+def dims_text(dims: tuple[Dim, ...]) -> str:
+    """A shape as it is written: `(n, 4)`, `(3,)`, `()`."""
+    return f"({', '.join(str(d) for d in dims)}{',' * (len(dims) == 1)})"
 
 
 def as_dim(value: Dim) -> PrimExpr:
