@@ -441,7 +441,10 @@ def _dict(ev: Evaluator, node: tree.DictExpr, scope: Scope) -> Any:
         if key is None:
             made.update(ev.expr(value, scope))
         else:
-            made[ev.expr(key, scope)] = ev.expr(value, scope)
+            name = ev.expr(key, scope)
+            if not isinstance(name, (str, int, float, tuple, PrimExpr, DType, type(None))):
+                raise error("RLX0112", f"{describe(name)} cannot be the key of a dict", key.span)
+            made[name] = ev.expr(value, scope)
     return made
 
 

@@ -9,7 +9,7 @@ from relaxlang.base.diagnostics import Diagnostic, DiagnosticError
 from relaxlang.base.dtype import DType
 from relaxlang.base.source import Span
 from relaxlang.base.suggest import did_you_mean
-from relaxlang.ir import prim, tir
+from relaxlang.ir import prim, relax, tir
 from relaxlang.ir.prim import PrimExpr
 from relaxlang.syntax import tree
 
@@ -239,6 +239,8 @@ def describe(value: Any) -> str:
         return f"a {value.kind}"
     if isinstance(value, PrimExpr):
         return f"the {value.dtype} expression `{value}`"
+    if isinstance(value, relax.Expr):
+        return f"`{value.name}`, a value of Relax" if isinstance(value, relax.Var) else "a value of Relax"
     if isinstance(value, tir.Buffer):
         return f"the buffer `{value.name}`"
     if isinstance(value, DType):

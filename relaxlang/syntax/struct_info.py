@@ -290,4 +290,29 @@ def call_result(function: FuncStructInfo, mapping: Mapping[prim.Var, PrimExpr]) 
         return function.ret
     unknown = set(bound_vars(function.params)) - mapping.keys()
     known = {v for v in free_vars(function.ret) if v not in unknown}
-    return substitute(erase(function.ret, known), mapping)
+    return replaced(erase(function.ret, known), mapping)
+
+
+def replaced(info: StructInfo, mapping: Mapping[prim.Var, PrimExpr]) -> StructInfo:
+    """`info` with variables replaced; the dimensions that this changes are simplified."""
+    if not mapping or not any(v in mapping for v in free_vars(info)):
+        return info
+    if isinstance(info, TupleStructInfo):
+        return TupleStructInfo(tuple(replaced(f, mapping) for f in info.fields))
+    if isinstance(info, ShapeStructInfo) and info.values is not None:
+        return shape_info(_replaced_dims(info.values, mapping))
+    if isinstance(info, TensorStructInfo) and info.dims is not None:
+        return tensor_info(_replaced_dims(info.dims, mapping), info.dtype, info.ndim, info.vdevice)
+    return substitute(info, mapping)
+
+
+def _replaced_dims(dims: tuple[PrimExpr, ...], mapping: Mapping[prim.Var, PrimExpr]) -> tuple[PrimExpr, ...]:
+    made: list[PrimExpr] = []
+    for before in dims:
+        after = substitute(before, mapping)
+        if after is not before and not isinstance(after, (prim.IntImm, prim.Var)) and not isinstance(before, prim.Var):
+            from relaxlang.arith.analyzer import Analyzer  # loaded when first needed
+
+            after = Analyzer(v for v in free_vars(after) if v.dtype.is_integer).simplify(after)
+        made.append(after)
+    return tuple(made)

@@ -14,6 +14,7 @@ from relaxlang.syntax.elaborate.relax_body import RelaxElaborator
 from relaxlang.syntax.elaborate.tir_body import BodyElaborator
 
 MAX_DEPTH = 100
+MAX_CALLS = 10_000
 
 
 class Macro(Value):
@@ -28,6 +29,9 @@ class Macro(Value):
     def call(self, ev: Evaluator, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> Any:
         if not isinstance(ev, (BodyElaborator, RelaxElaborator)):
             raise error("RLX0111", f"the {self.kind} can be called only in a function", node.span)
+        ev.macro_calls += 1
+        if ev.macro_calls > MAX_CALLS:
+            raise error("RLX0120", f"macros are called more than {MAX_CALLS:,} times in one function", node.span)
         if ev.macro_depth >= MAX_DEPTH:
             raise error("RLX0120", f"macros call each other more than {MAX_DEPTH} deep", node.span)
         outer = self.scope if self.hygienic or ev.here is None else ev.here

@@ -8,7 +8,7 @@ from relaxlang.base.suggest import did_you_mean
 from relaxlang.ir.module import DummyGlobalInfo, VDevice
 from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import as_dtype, describe, error
-from relaxlang.syntax.elaborate.native import Names
+from relaxlang.syntax.elaborate.native import Names, attributes
 from relaxlang.syntax.elaborate.tir_names import Meta
 from relaxlang.syntax.scalars import array_from_text
 
@@ -20,9 +20,7 @@ names = Names("I")
 
 @names("module_attrs")
 def _module_attrs(ev: ModuleEvaluator, node: tree.Call, attrs: Any) -> None:
-    if not isinstance(attrs, dict) or not all(isinstance(k, str) for k in attrs):
-        raise error("RLX0116", "`I.module_attrs` takes a dict with string keys", node.span)
-    ev.unit.attrs.update(attrs)
+    ev.unit.attrs.update(attributes(attrs, "I.module_attrs", node))
 
 
 @names("module_set_attr")

@@ -7,8 +7,10 @@ from typing import Any
 
 from relaxlang.base.source import Span
 from relaxlang.base.suggest import did_you_mean
+from relaxlang.ir import relax
 from relaxlang.syntax import tree
-from relaxlang.syntax.comptime import Evaluator, Value, error
+from relaxlang.syntax.comptime import Evaluator, Value, describe, error
+from relaxlang.syntax.spellings import canonical_attribute_key
 
 
 class Native(Value):
@@ -30,7 +32,11 @@ class Native(Value):
     def call(self, ev: Evaluator, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> Any:
         if len(args) < len(self.required) or kwargs or len(args) > len(self.names):
             self._check(args, kwargs, node.span)
-        return self.function(ev, node, *args, **kwargs)
+        try:
+            return self.function(ev, node, *args, **kwargs)
+        except (TypeError, ValueError, AttributeError, LookupError, OverflowError) as fault:
+            # Whatever a program passes, it gets a diagnostic; the functions check what deserves a better one.
+            raise error("RLX0116", f"`{self.name}` got an argument that it can't use: {fault}", node.span) from fault
 
     def _check(self, args: list[Any], kwargs: dict[str, Any], span: Span | None) -> None:
         if len(args) > len(self.names) and not self.variadic:
@@ -54,6 +60,28 @@ class Native(Value):
         for name in self.required[len(args) :]:
             if name not in kwargs:
                 raise error("RLX0113", f"`{self.name}` lacks its argument `{name}`", span)
+
+
+def attributes(given: Any, what: str, node: tree.Call) -> dict[str, Any]:
+    """The attributes of a function, block or module: strings to plain values, under their canonical keys."""
+    if not isinstance(given, dict) or not all(isinstance(key, str) for key in given):
+        raise error("RLX0116", f"`{what}` takes a dict with string keys", node.span)
+    return {canonical_attribute_key(key): attribute_value(value, node.span) for key, value in given.items()}
+
+
+def attribute_value(value: Any, span: Span | None) -> Any:
+    """A value that an attribute may hold; constants of Relax become what they hold."""
+    if isinstance(value, (relax.PrimValue, relax.StringImm, relax.DataTypeImm)):
+        return value.value
+    if isinstance(value, relax.Constant):
+        return value.data
+    if isinstance(value, (list, tuple)):
+        return tuple(attribute_value(v, span) for v in value)
+    if isinstance(value, dict):
+        return {str(key): attribute_value(v, span) for key, v in value.items()}
+    if isinstance(value, (relax.Expr, Value)):
+        raise error("RLX0116", f"{describe(value)} cannot be an attribute", span)
+    return value
 
 
 class Names:

@@ -36,7 +36,7 @@ from relaxlang.syntax.elaborate.tir_names import fresh
 from relaxlang.syntax.elaborate.unit import Unit
 from relaxlang.syntax.parser import parse_quoted
 from relaxlang.syntax.spellings import BARE_NAMES
-from relaxlang.syntax.struct_info import BaseCheck, base_check, call_result, unify
+from relaxlang.syntax.struct_info import BaseCheck, base_check, call_result, replaced, unify
 
 UNKNOWN = cast(StructInfo, None)
 """The struct info of variables in a module that is read without checking."""
@@ -78,7 +78,7 @@ class RelaxElaborator(Evaluator):
         self.outputs: list[Any] | None = None
         self.local_names: set[str] = set()
         self.scope: Scope = Scope()
-        self.macro_depth = 0
+        self.macro_depth = self.macro_calls = 0
         self.here: Scope | None = None
         self.run_statements: Callable[[tuple[tree.Stmt, ...], Scope], None] | None = None
 
@@ -377,9 +377,7 @@ class RelaxElaborator(Evaluator):
         self, name: str, at: int, param: StructInfo, arg: relax.Expr, mapping: dict[prim.Var, PrimExpr], node: tree.Call
     ) -> None:
         """An argument must be of its parameter's struct info; dimensions that are not known are checked at run time."""
-        from relaxlang.ir.visit import substitute
-
-        wanted, given = substitute(param, mapping), arg.struct_info or OBJECT
+        wanted, given = replaced(param, mapping), arg.struct_info or OBJECT
         outcome = base_check(wanted, given)
         if outcome >= BaseCheck.PROOF:
             return

@@ -22,8 +22,7 @@ from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import Value, as_dtype, describe, error
 from relaxlang.syntax.core_ops import CORE_OPS, CoreOp
 from relaxlang.syntax.elaborate.annotations import device_of, dimension, struct_info
-from relaxlang.syntax.elaborate.native import Names
-from relaxlang.syntax.spellings import canonical_attribute_key
+from relaxlang.syntax.elaborate.native import Names, attributes
 
 if TYPE_CHECKING:
     from relaxlang.syntax.elaborate.relax_body import RelaxElaborator
@@ -225,9 +224,7 @@ def _output(ev: RelaxElaborator, node: tree.Call, *values: Any) -> None:
 
 @names("func_attr", "func_attrs")
 def _func_attr(ev: RelaxElaborator, node: tree.Call, attrs: Any) -> None:
-    if not isinstance(attrs, dict):
-        raise error("RLX0116", "`R.func_attr` takes a dict", node.span)
-    ev.attrs.update({canonical_attribute_key(key): value for key, value in attrs.items()})
+    ev.attrs.update(attributes(attrs, "R.func_attr", node))
 
 
 # --- memory, shapes, devices ------------------------------------------------------------------------------------------

@@ -122,6 +122,8 @@ class Body:
                 self.ev.unit.report(fault)
                 self.function.faulty = True
                 poison(_targets(stmt), scope)
+                if isinstance(stmt, tree.Return):
+                    self.returned = stmt.span
 
     # --- binding ------------------------------------------------------------------------------------------------------
     def bind(
@@ -507,12 +509,11 @@ def _return(body: Body, node: tree.Return, scope: Scope) -> None:
             node.span,
             help="bind the value in both branches and return it after them",
         )
-    body.returned = body.function.returned = node.span
     if node.value is None:
         body.result = relax.Tuple((), span=node.span)
-        return
-    value = body.ev.evaluate(node.value, scope)
-    body.result = body.ev.lift(value, node.value.span)
+    else:
+        body.result = body.ev.lift(body.ev.evaluate(node.value, scope), node.value.span)
+    body.returned = body.function.returned = node.span
 
 
 def _loop(body: Body, node: tree.Stmt, scope: Scope) -> None:

@@ -43,7 +43,7 @@ class BodyElaborator(Evaluator):
         self.has_block = False
         self.loop_depth = 0
         self.in_regions = False
-        self.macro_depth = 0
+        self.macro_depth = self.macro_calls = 0
         self.here: Scope | None = None
 
     # --- what builtins call -------------------------------------------------------------------------------------------

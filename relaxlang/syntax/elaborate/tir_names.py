@@ -13,10 +13,9 @@ from relaxlang.ir.prim import PrimExpr
 from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import Evaluator, Value, as_dtype, describe, error
 from relaxlang.syntax.elaborate.buffers import as_region
-from relaxlang.syntax.elaborate.native import Names
+from relaxlang.syntax.elaborate.native import Names, attributes
 from relaxlang.syntax.elaborate.scalars import Fresh, as_range, extent_between, scalar
 from relaxlang.syntax.elaborate.tir_values import BlockHead, Domain, InitHead, Loop, Pending
-from relaxlang.syntax.spellings import canonical_attribute_key
 
 if TYPE_CHECKING:
     from relaxlang.syntax.elaborate.tir_body import BodyElaborator
@@ -231,10 +230,8 @@ def _where(ev: BodyElaborator, node: tree.Call, predicate: Any) -> None:
 
 @names("block_attr", "sblock_attr")
 def _block_attr(ev: BodyElaborator, node: tree.Call, attrs: Any) -> None:
-    if not isinstance(attrs, dict):
-        raise error("RLX0116", "`T.block_attr` takes a dict", node.span)
     known = ev.open_block(node.span).annotations
-    for key, value in attrs.items():
+    for key, value in attributes(attrs, "T.block_attr", node).items():
         if key in known and known[key] != value:
             raise error("RLX0318", f"the block has the attribute `{key}` already, with another value", node.span)
         known[key] = value
@@ -243,9 +240,7 @@ def _block_attr(ev: BodyElaborator, node: tree.Call, attrs: Any) -> None:
 # --- the function -----------------------------------------------------------------------------------------------------
 @names("func_attr")
 def _func_attr(ev: BodyElaborator, node: tree.Call, attrs: Any) -> None:
-    if not isinstance(attrs, dict):
-        raise error("RLX0116", "`T.func_attr` takes a dict", node.span)
-    ev.attrs.update({canonical_attribute_key(key): value for key, value in attrs.items()})
+    ev.attrs.update(attributes(attrs, "T.func_attr", node))
 
 
 @names("func_name")

@@ -66,6 +66,7 @@ class Unit:
         self.attrs: dict[str, Any] = {}
         self.name = "Module"
         self.verify = True
+        self.limits: set[str] = set()
 
     def reference(self, name: str, span: Span | None) -> GlobalVar:
         """`Module.name`."""
@@ -88,8 +89,13 @@ class Unit:
         )
 
     def report(self, fault: DiagnosticError) -> None:
-        """Keep what an exception carries; nothing, when its cause was reported before."""
+        """Keep what an exception carries; nothing, when its cause was reported before. A limit that was hit is reported
+        once, as it is hit again by all that follows."""
         for diagnostic in fault.diagnostics:
+            if diagnostic.code == "RLX0120":
+                if diagnostic.message in self.limits:
+                    continue
+                self.limits.add(diagnostic.message)
             self.diagnostics.report(diagnostic)
 
     def complain(self, diagnostic: Diagnostic) -> None:
