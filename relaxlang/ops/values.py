@@ -52,8 +52,8 @@ UNKNOWN = Unknown()
 class TensorValue(Value):
     """A tensor in the body of an operator.
 
-    `shape` is a tuple of ints and int64 expressions, or UNKNOWN; `dtype` a DType or UNKNOWN; `buffer` has the elements of
-    tensors that have storage; `expr` is the argument of the call that it stands for, if it is one.
+    `shape` is a tuple of ints and int64 expressions, or UNKNOWN; `dtype` a DType or UNKNOWN; `buffer` has the elements
+    of tensors that have storage; `expr` is the argument of the call that it stands for, if it is one.
     """
 
     kind = "tensor"

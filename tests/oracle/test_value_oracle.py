@@ -1,0 +1,159 @@
+"""Values against apache-tvm, for operators that numpy has no equal of: images, regions, gradients."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+from tests.unit.stdlib.harness import run
+
+pytestmark = pytest.mark.extra("tvm")
+RNG = np.random.default_rng(3)
+Array = np.ndarray[Any, Any]
+
+
+def floats(*shape: int) -> Array:
+    return RNG.uniform(-2, 2, shape).astype("float32")
+
+
+def boxes(count: int, size: float) -> Array:
+    """Regions (batch, x1, y1, x2, y2) with corners in order."""
+    a, b = RNG.uniform(0, size, (2, count, 2))
+    low, high = np.minimum(a, b), np.maximum(a, b)
+    return np.concatenate([RNG.integers(0, 2, (count, 1)), low, high], 1).astype("float32")
+
+
+Call = tuple[str, tuple[Any, ...], dict[str, Any]]
+CALLS: list[Call] = []
+
+
+def call(name: str, *args: Any, **attrs: Any) -> None:
+    CALLS.append((name, args, attrs))
+
+
+MODES = ("half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel")
+for size in ((3, 5), (9, 12)):
+    for mode in (*MODES, "tf_half_pixel_for_nn"):
+        for rounding in ("round", "floor", "ceil", "round_prefer_floor", "round_prefer_ceil", ""):
+            call("image.resize2d", floats(1, 2, 6, 7), size, method="nearest_neighbor", coordinate_transformation_mode=mode,
+                 rounding_method=rounding)  # fmt: skip
+    for mode in MODES:
+        call("image.resize2d", floats(1, 2, 6, 7), size, method="linear", coordinate_transformation_mode=mode)
+        for exclude in (0, 1):
+            call(
+                "image.resize2d",
+                floats(1, 2, 6, 7),
+                size,
+                method="cubic",
+                coordinate_transformation_mode=mode,
+                cubic_exclude=exclude,
+            )
+    call("image.resize2d", floats(1, 6, 7, 2), size, method="linear", layout="NHWC")
+    call("image.resize2d", floats(1, 2, 6, 7), size, method="linear", coordinate_transformation_mode="tf_crop_and_resize",
+         roi=(0.1, 0.2, 0.9, 1.1), extrapolation_value=7.0)  # fmt: skip
+for mode in MODES[:3]:
+    for method in ("nearest_neighbor", "linear", "cubic"):
+        call("image.resize3d", floats(1, 2, 3, 4, 5), (4, 3, 7), method=method, coordinate_transformation_mode=mode)
+for method in ("bilinear", "nearest", "bicubic"):
+    for padding in ("zeros", "border", "reflection"):
+        for corners in (False, True):
+            call(
+                "image.grid_sample",
+                floats(2, 3, 5, 6),
+                floats(2, 2, 4, 3),
+                method=method,
+                padding_mode=padding,
+                align_corners=corners,
+            )
+call("image.affine_grid", floats(2, 2, 3), (4, 5))
+call("image.affine_grid", floats(2, 2, 3), (4, 5), align_corners=False)
+for aligned in (False, True):
+    for mode in ("avg", "max"):
+        for ratio in (-1, 2):
+            call(
+                "vision.roi_align",
+                floats(2, 3, 8, 9),
+                boxes(5, 12),
+                (2, 3),
+                0.6,
+                sample_ratio=ratio,
+                aligned=aligned,
+                mode=mode,
+            )
+call("vision.roi_pool", floats(2, 3, 8, 9), boxes(5, 12), (2, 3), 0.6)
+for reduction in ("none", "sum", "mean"):
+    grad = floats(3, 2) if reduction == "none" else floats()
+    targets = np.array([[0, -100], [2, 1], [1, 1]], "int64")
+    call("grad.nll_loss_backward", grad, floats(3, 4, 2), targets, np.abs(floats(4)), reduction=reduction)
+call("grad.take_backward", floats(3, 2, 4), floats(3, 5, 4), np.array([1, 1]), axis=1)
+for include in (False, True):
+    for pad in ((0, 0, 0, 0), (1, 1, 1, 1)):
+        size = 3 if pad[0] else 2
+        x = floats(1, 2, 6, 6)
+        g = floats(1, 2, *[(6 + 2 * pad[0] - size) // 2 + 1] * 2)
+        call(
+            "grad.avg_pool2d_backward",
+            g,
+            x,
+            pool_size=(size, size),
+            strides=(2, 2),
+            padding=pad,
+            count_include_pad=include,
+        )
+        call("grad.max_pool2d_backward", g, x, pool_size=(size, size), strides=(2, 2), padding=pad)
+call("hamming_window", 6, True, 0.54, 0.46, dtype="float32")
+call("hamming_window", 6, False, 0.54, 0.46, dtype="float32")
+call("nn.prelu", floats(2, 3, 4), floats(3), axis=1)
+call(
+    "quantize",
+    floats(3, 4),
+    np.array([0.1, 0.2, 0.05, 0.5], "float32"),
+    np.array([1, -3, 0, 2], "int8"),
+    axis=-1,
+    out_dtype="int8",
+)
+
+
+def theirs(name: str, args: tuple[Any, ...], attrs: dict[str, Any]) -> Array:
+    """What TVM computes."""
+    import tvm
+    from tvm import relax as rx
+    from tvm.script import relax as R
+
+    arrays: list[Array] = []
+
+    def argument(value: Any) -> Any:
+        if isinstance(value, np.ndarray):
+            arrays.append(value)
+            return rx.Var(f"a{len(arrays)}", R.Tensor(value.shape, str(value.dtype)))
+        return rx.prim_value(value) if name == "hamming_window" else value
+
+    given = [argument(a) for a in args]
+    op = rx.op
+    for part in name.split("."):
+        op = getattr(op, part)
+    builder = rx.BlockBuilder()
+    variables = [g for g in given if isinstance(g, rx.Var)]
+    with builder.function("main", variables):
+        with builder.dataflow():
+            out = builder.emit_output(builder.emit(op(*given, **attrs)))
+        builder.emit_func_output(out)
+    module = rx.transform.LegalizeOps()(builder.get())
+    machine = rx.VirtualMachine(tvm.compile(module, target="llvm"), tvm.cpu())
+    result: Array = machine["main"](*[tvm.runtime.tensor(a) for a in arrays]).numpy()
+    return result
+
+
+def text(one: Call) -> str:
+    return f"{one[0]} {one[2]}"
+
+
+@pytest.mark.parametrize("one", CALLS, ids=text)
+def test_values_agree_with_tvm(one: Call) -> None:
+    name, args, attrs = one
+    np.testing.assert_allclose(run(name, *args, **attrs), theirs(name, args, attrs), rtol=1e-4, atol=1e-5)
