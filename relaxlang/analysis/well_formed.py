@@ -1,8 +1,8 @@
 """Whether a module keeps the rules of the IR, whatever made it: text, a pass, a program.
 
 The rules are those of Relax's specification: scopes (of variables, dataflow variables, symbolic dimensions, functions),
-one binding for each variable, normal form, purity, what dataflow blocks may hold, and struct info that is consistent and
-implied by what it describes.
+one binding for each variable, normal form, purity, what dataflow blocks may hold, and struct info that is consistent
+and implied by what it describes.
 """
 
 from __future__ import annotations
@@ -257,8 +257,14 @@ class _Checker:
         if (self.in_dataflow or self.pure) and not self.is_pure(node):
             place = "a dataflow block" if self.in_dataflow else "a pure function"
             if not (self.in_dataflow and not self.pure and self._forced()):
-                self.report("RLX0440", f"{place} calls {_callee(node)}, which has side effects", span,
-                            help="end the dataflow block before it" if self.in_dataflow else "mark the function `@R.function(pure=False)`")  # fmt: skip
+                self.report(
+                    "RLX0440",
+                    f"{place} calls {_callee(node)}, which has side effects",
+                    span,
+                    help="end the dataflow block before it"
+                    if self.in_dataflow
+                    else "mark the function `@R.function(pure=False)`",
+                )
 
     def _forced(self) -> bool:
         function = self.mod.functions.get(self.current)
@@ -288,8 +294,12 @@ class _Checker:
         """Symbolic variables must be defined where they are used."""
         for var in used:
             if var not in scope.scalars:
-                self.report("RLX0441", f"the symbolic variable `{var.name}` is not defined here", span,
-                            help="a variable is defined by standing alone as a dimension of a parameter or of a `R.match_cast`")  # fmt: skip
+                self.report(
+                    "RLX0441",
+                    f"the symbolic variable `{var.name}` is not defined here",
+                    span,
+                    help="a variable is defined by standing alone as a dimension of a parameter or of a `R.match_cast`",
+                )
 
     def info(self, info: StructInfo, scope: _Scope, span: Span | None, *, check_scalars: bool = True) -> None:
         """A struct info must be consistent, and mention only what is in scope."""

@@ -1,9 +1,10 @@
 """Compile-time evaluation: a small, total language over the surface tree, run by the elaborator and by operator bodies.
 
-Values are Python's own (int, float, bool, str, None, tuple, list, dict, range), `DType`, scalar expressions (`PrimExpr`:
-known only at run time), and objects that implement `Value` (namespaces, builtins, lambdas, tensors of an operator's
-body, …). An operator on a `PrimExpr` builds a node; with `fold=True` constants are folded as it is built, without it
-the node is exactly what was written. Every evaluation step is counted, so that a file can't keep the compiler busy.
+Values are Python's own (int, float, bool, str, None, tuple, list, dict, range), `DType`, scalar expressions
+(`PrimExpr`: known only at run time), and objects that implement `Value` (namespaces, builtins, lambdas, tensors of an
+operator's body, …). An operator on a `PrimExpr` builds a node; with `fold=True` constants are folded as it is built,
+without it the node is exactly what was written. Every evaluation step is counted, so that a file can't keep the
+compiler busy.
 
 The values stand in `comptime_values`, the builtin functions in `comptime_builtins`; this module has the evaluator and
 is where others import all of it from.
@@ -44,8 +45,9 @@ from relaxlang.syntax.comptime_values import (
 from relaxlang.syntax.scalars import parse_float
 
 __all__ = [
-    "BUILTINS", "MAX_SIZE", "MAX_STEPS", "METHODS", "POISON", "Builtin", "Closure", "Evaluator", "Namespace", "Scope", "Value",
-    "as_dtype", "assign", "bind_parameters", "check_shift", "describe", "error", "literal", "negate", "plain_binary", "silent",
+    "BUILTINS", "MAX_SIZE", "MAX_STEPS", "METHODS", "POISON", "Builtin", "Closure", "Evaluator", "Namespace", "Scope",
+    "Value", "as_dtype", "assign", "bind_parameters", "check_shift", "describe", "error", "literal", "negate",
+    "plain_binary", "silent",
 ]  # fmt: skip
 
 
@@ -251,7 +253,8 @@ def literal(of: DType, value: Any, span: Span | None) -> PrimExpr:
 # --- tables of operations ---------------------------------------------------------------------------------------------
 _PRIM_OPS: dict[str, Any] = {
     "+": prim.Add, "-": prim.Sub, "*": prim.Mul, "/": prim.Div, "//": prim.FloorDiv, "%": prim.FloorMod,
-    "==": prim.EQ, "!=": prim.NE, "<": prim.LT, "<=": prim.LE, ">": prim.GT, ">=": prim.GE, "and": prim.And, "or": prim.Or,
+    "==": prim.EQ, "!=": prim.NE, "<": prim.LT, "<=": prim.LE, ">": prim.GT, ">=": prim.GE, "and": prim.And,
+    "or": prim.Or,
 }  # fmt: skip
 _INTRINSIC_OPS = {
     "&": "bitwise_and",
@@ -263,8 +266,8 @@ _INTRINSIC_OPS = {
 }
 _BUFFER_FIELDS: dict[str, Callable[[tir.Buffer], Any]] = {
     "shape": lambda b: b.shape, "dtype": lambda b: b.dtype, "data": lambda b: b.data, "strides": lambda b: b.strides,
-    "elem_offset": lambda b: prim.const(0, "int32") if b.elem_offset is None else b.elem_offset, "name": lambda b: b.name,
-    "ndim": lambda b: b.ndim,
+    "elem_offset": lambda b: prim.const(0, "int32") if b.elem_offset is None else b.elem_offset,
+    "name": lambda b: b.name, "ndim": lambda b: b.ndim,
 }  # fmt: skip
 METHODS: dict[tuple[type, str], Callable[[Any], Any]] = {
     (str, "find"): lambda s: Builtin("find", lambda ev, args, kwargs, node: s.find(str(args[0]))),

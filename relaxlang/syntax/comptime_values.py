@@ -1,4 +1,5 @@
-"""The values of compile-time evaluation: scopes, namespaces, builtins, lambdas, and what can be done with plain values."""
+"""The values of compile-time evaluation: scopes, namespaces, builtins, lambdas, and what can be done with plain
+values."""
 
 from __future__ import annotations
 
@@ -154,8 +155,8 @@ def bind_parameters(
     what: str,
     scope: Scope,
 ) -> dict[str, Any]:
-    """Parameter names to values, as Python binds them: `*rest` may stand before further names (`lambda *b, i, j:`, where
-    the last two arguments are `i` and `j`)."""
+    """Parameter names to values, as Python binds them: `*rest` may stand before further names (`lambda *b, i, j:`,
+    where the last two arguments are `i` and `j`)."""
     star = next((k for k, p in enumerate(params) if p.kind == "*"), None)
     names = [p.name for p in params if p.kind == ""]
     bound: dict[str, Any] = {}
@@ -191,7 +192,8 @@ def bind_parameters(
 
 
 def negate(a: PrimExpr, span: Span | None) -> PrimExpr:
-    """`-a` as it is written: a constant changes sign, anything else is 0 - a (for floats: -1 * a, so that -0.0 is right)."""
+    """`-a` as it is written: a constant changes sign, anything else is 0 - a (for floats: -1 * a, so that -0.0 is
+    right)."""
     if isinstance(a, prim.IntImm):
         return prim.IntImm(a.dtype, prim.wrap(-a.value, a.dtype), span=span)
     if isinstance(a, prim.FloatImm):
@@ -262,7 +264,8 @@ def join_text(separator: str, parts: list[Any], span: Span | None) -> str:
 
 
 def format_text(template: str, values: list[Any], span: Span | None) -> str:
-    """`template` with each `{}` replaced by the text of a value, in order; other fields are not part of the language."""
+    """`template` with each `{}` replaced by the text of a value, in order; other fields are not part of the
+    language."""
     parts = template.split("{}")
     if len(parts) != len(values) + 1:
         raise error("RLX0113", f"the text has {len(parts) - 1} places for {len(values)} values", span)

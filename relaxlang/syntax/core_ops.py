@@ -31,10 +31,10 @@ Rule = Callable[[relax.Call], StructInfo]
 class CoreOp(Node):
     """A structural operator: its name, the rule for its result, whether it is free of side effects.
 
-    `params` are its parameters by name, for those that are called in the plain way; "?" ends the name of one that may be
-    left out, "=" of one whose place a unit tuple takes. None: the call has a form of its own. `quiet` operators manage
-    memory: nothing outside sees that they ran, so they may stand in pure functions and dataflow blocks, and yet two of
-    them are never merged and none is dropped at will.
+    `params` are its parameters by name, for those that are called in the plain way; "?" ends the name of one that may
+    be left out, "=" of one whose place a unit tuple takes. None: the call has a form of its own. `quiet` operators
+    manage memory: nothing outside sees that they ran, so they may stand in pure functions and dataflow blocks, and yet
+    two of them are never merged and none is dropped at will.
     """
 
     name: str
@@ -135,14 +135,16 @@ CORE_OPS: dict[str, CoreOp] = _table(
     CoreOp("builtin.alloc_tensor", lambda c: _tensor_of(c.args[0], c.args[1]), False,
            ("shape", "dtype", "runtime_device_index", "storage_scope?"), quiet=True),
     CoreOp("builtin.stop_lift_params", _first, True, ("x",)),
-    CoreOp("memory.alloc_storage", _object, False, ("size", "virtual_device_index", "storage_scope", "dtype"), quiet=True),
+    CoreOp("memory.alloc_storage", _object, False,
+           ("size", "virtual_device_index", "storage_scope", "dtype"), quiet=True),
     CoreOp("memory.alloc_tensor", lambda c: _tensor_of(c.args[2], c.args[3]), False,
            ("storage", "offset", "shape", "dtype", "runtime_device_index?"), quiet=True),
     CoreOp("memory.view", _view, True, ("data", "shape=", "dtype=", "relative_byte_offset=")),
     CoreOp("memory.ensure_zero_offset", _first, True, ("data",)),
     CoreOp("memory.kill_storage", _void, False, ("storage",), quiet=True),
     CoreOp("memory.kill_tensor", _void, False, ("tensor",), quiet=True),
-    CoreOp("vm.alloc_storage", _object, False, ("shape", "runtime_device_index", "dtype", "storage_scope?"), quiet=True),
+    CoreOp("vm.alloc_storage", _object, False,
+           ("shape", "runtime_device_index", "dtype", "storage_scope?"), quiet=True),
     CoreOp("vm.alloc_tensor", lambda c: _tensor_of(c.args[2], c.args[3]), False,
            ("storage", "offset", "shape", "dtype", "runtime_device_index?"), quiet=True),
     CoreOp("vm.call_tir_dyn", _void, False, ("func", "args")),

@@ -30,8 +30,8 @@ def parse(
 
     `filename` is what diagnostics show. `values` are the module's parameters (`N = I.param(int)`) by name. With
     `check=True` every error that can be found before lowering is raised; with `check=False` only syntax and names are
-    looked at, struct info is None where it is not written, and unknown operators are kept as they are. `verify` looks at
-    the finished module, once nothing else is wrong, with the operators that it may use (its own included). Raises
+    looked at, struct info is None where it is not written, and unknown operators are kept as they are. `verify` looks
+    at the finished module, once nothing else is wrong, with the operators that it may use (its own included). Raises
     DiagnosticError with all findings, sorted by place.
     """
     source = Source(filename or "<string>", text)

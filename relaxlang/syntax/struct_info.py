@@ -211,7 +211,8 @@ def least_upper_bound(a: StructInfo, b: StructInfo) -> StructInfo:
 
 # --- erasing ----------------------------------------------------------------------------------------------------------
 def erase(info: StructInfo, keep: Collection[prim.Var], keep_vars: Collection[relax.Var] | None = None) -> StructInfo:
-    """`info` without what mentions a scalar variable outside `keep`, or (unless None) a Relax variable outside `keep_vars`."""
+    """`info` without what mentions a scalar variable outside `keep`, or (unless None) a Relax variable outside
+    `keep_vars`."""
 
     def known(values: tuple[PrimExpr, ...] | None) -> bool:
         return values is not None and all(v in keep for v in free_vars(values))
@@ -241,7 +242,8 @@ def erase(info: StructInfo, keep: Collection[prim.Var], keep_vars: Collection[re
 
 
 def bound_vars(params: tuple[StructInfo, ...]) -> list[prim.Var]:
-    """The scalar variables that parameters define: those that stand alone as a dimension or value, each once, in order."""
+    """The scalar variables that parameters define: those that stand alone as a dimension or value, each once, in
+    order."""
     found: dict[prim.Var, None] = {}
     stack: list[StructInfo] = list(reversed(params))
     while stack:

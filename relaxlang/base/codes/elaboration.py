@@ -1,5 +1,6 @@
 """Codes of elaboration: what is found when the text becomes IR. 01 names, functions and modules, 02 struct info, 03
-TensorIR, 04 Relax functions and well-formedness. An example in `wrong` is a whole text that is reported under its code."""
+TensorIR, 04 Relax functions and well-formedness. An example in `wrong` is a whole text that is reported under its
+code."""
 
 from relaxlang.base.codes.info import CodeInfo
 
@@ -21,7 +22,8 @@ ELABORATION: dict[str, CodeInfo] = {
     # 01: names, functions and modules
     "RLX0103": CodeInfo(
         "no such operator",
-        "Operators are defined in the standard library, or by the module itself with `@R.op`. `relaxc --list=ops` shows "
+        "Operators are defined in the standard library, or by the module itself with `@R.op`. `relaxc "
+        "--list=ops` shows "
         "them all.",
         _relax("y = R.expp(x)\nreturn y"),
         _relax("y = R.exp(x)\nreturn y"),
@@ -36,7 +38,8 @@ ELABORATION: dict[str, CodeInfo] = {
     ),
     "RLX0128": CodeInfo(
         "malformed constant",
-        "A constant is made of numbers of one kind; the rows of an array have equal lengths; floats that no literal can "
+        "A constant is made of numbers of one kind; the rows of an array have equal lengths; floats that no "
+        "literal can "
         'say are strings: `"inf"`, `"-inf"`, `"nan"`.',
         _relax('y = R.const([[1, 2], [3]], "int32")\nreturn y'),
         _relax('y = R.const([[1, 2], [3, 4]], "int32")\nreturn y'),
@@ -79,7 +82,8 @@ ELABORATION: dict[str, CodeInfo] = {
     ),
     "RLX0146": CodeInfo(
         "function without a kind",
-        "A decorator says what a function is: `@R.function` (Relax), `@T.prim_func` (TensorIR), `@T.macro`, `@R.macro`, "
+        "A decorator says what a function is: `@R.function` (Relax), `@T.prim_func` (TensorIR), `@T.macro`, "
+        "`@R.macro`, "
         "`@I.pyfunc`.",
         "def f(x: R.Object):\n    return x\n",
         "@R.function\ndef f(x: R.Object):\n    return x\n",
@@ -94,9 +98,11 @@ ELABORATION: dict[str, CodeInfo] = {
     "RLX0148": CodeInfo(
         "macro without a result",
         "A macro of Relax ends with `return`; what follows it is the value of the call.",
-        '@R.macro\ndef twice(x):\n    y = R.add(x, x)\n\n@R.function\ndef f(x: R.Tensor((4,), "float32")):\n    y = twice(x)\n'
+        '@R.macro\ndef twice(x):\n    y = R.add(x, x)\n\n@R.function\ndef f(x: R.Tensor((4,), "float32")):\n'
+        "    y = twice(x)\n"
         "    return y\n",
-        '@R.macro\ndef twice(x):\n    y = R.add(x, x)\n    return y\n\n@R.function\ndef f(x: R.Tensor((4,), "float32")):\n'
+        "@R.macro\ndef twice(x):\n    y = R.add(x, x)\n    return y\n\n@R.function\n"
+        'def f(x: R.Tensor((4,), "float32")):\n'
         "    y = twice(x)\n    return y\n",
     ),
     "RLX0149": CodeInfo(
@@ -122,22 +128,26 @@ ELABORATION: dict[str, CodeInfo] = {
         "argument does not fit its parameter",
         "The struct info of an argument must imply that of the parameter; equality of symbolic dimensions alone is "
         "checked at run time.",
-        '@R.function\ndef f(x: R.Tensor((4,), "float32")) -> R.Object:\n    y = f(R.const([1, 2], "int32"))\n    return y\n',
+        '@R.function\ndef f(x: R.Tensor((4,), "float32")) -> R.Object:\n    y = f(R.const([1, 2], "int32"))\n'
+        "    return y\n",
         '@R.function\ndef f(x: R.Tensor((4,), "float32")) -> R.Object:\n    y = f(x)\n    return y\n',
     ),
     "RLX0209": CodeInfo(
         "kernel is given another kind of tensor",
         "`R.call_tir` must pass tensors of the element type, rank and constant dimensions of the kernel's buffers.",
         '@I.ir_module\nclass M:\n    @T.prim_func\n    def k(A: T.Buffer((4,), "int32"), B: T.Buffer((4,), "int32")):\n'
-        '        for i in range(4):\n            B[i] = A[i]\n\n    @R.function\n    def f(x: R.Tensor((4,), "float32")):\n'
+        "        for i in range(4):\n            B[i] = A[i]\n\n    @R.function\n"
+        '    def f(x: R.Tensor((4,), "float32")):\n'
         '        y = R.call_tir(M.k, (x,), out_sinfo=R.Tensor((4,), "int32"))\n        return y\n',
         '@I.ir_module\nclass M:\n    @T.prim_func\n    def k(A: T.Buffer((4,), "int32"), B: T.Buffer((4,), "int32")):\n'
-        '        for i in range(4):\n            B[i] = A[i]\n\n    @R.function\n    def f(x: R.Tensor((4,), "int32")):\n'
+        "        for i in range(4):\n            B[i] = A[i]\n\n    @R.function\n"
+        '    def f(x: R.Tensor((4,), "int32")):\n'
         '        y = R.call_tir(M.k, (x,), out_sinfo=R.Tensor((4,), "int32"))\n        return y\n',
     ),
     "RLX0220": CodeInfo(
         "annotation says more than is known",
-        "An annotation may say less than what was inferred, not more. `R.match_cast` checks at run time that a value is "
+        "An annotation may say less than what was inferred, not more. `R.match_cast` checks at run time that a "
+        "value is "
         "what the program needs, and everything after it may rely on that.",
         '@R.function\ndef f(x: R.Object):\n    y: R.Tensor((4,), "float32") = x\n    return y\n',
         '@R.function\ndef f(x: R.Object):\n    y = R.match_cast(x, R.Tensor((4,), "float32"))\n    return y\n',
@@ -151,7 +161,8 @@ ELABORATION: dict[str, CodeInfo] = {
     ),
     "RLX0222": CodeInfo(
         "not an annotation",
-        "Relax values are annotated with struct info, parameters of TensorIR functions with `T.Buffer(…)`, `T.handle` or "
+        "Relax values are annotated with struct info, parameters of TensorIR functions with `T.Buffer(…)`, "
+        "`T.handle` or "
         "a scalar type.",
         "@R.function\ndef f(x: 3):\n    return x\n",
         "@R.function\ndef f(x: R.Object):\n    return x\n",
@@ -165,7 +176,8 @@ ELABORATION: dict[str, CodeInfo] = {
     ),
     "RLX0224": CodeInfo(
         "not something to call",
-        "`R.call_tir` takes a TensorIR function of the module (`cls.f`), `R.call_packed` the name of a packed function.",
+        "`R.call_tir` takes a TensorIR function of the module (`cls.f`), `R.call_packed` the name of a packed "
+        "function.",
         _relax('y = R.call_tir(x[0], (x,), out_sinfo=R.Tensor((4,), "float32"))\nreturn y').replace("x[0]", "3"),
         _relax('y = R.call_dps_packed("f", (x,), out_sinfo=R.Tensor((4,), "float32"))\nreturn y'),
     ),
@@ -179,7 +191,8 @@ ELABORATION: dict[str, CodeInfo] = {
         "not a condition",
         "The condition of a conditional is a bool tensor without dimensions, or a bool scalar.",
         _relax("if x:\n    y = x\nelse:\n    y = x\nreturn y"),
-        '@R.function\ndef f(x: R.Object, c: R.Tensor((), "bool")):\n    if c:\n        y = x\n    else:\n        y = x\n    return y\n',
+        '@R.function\ndef f(x: R.Object, c: R.Tensor((), "bool")):\n    if c:\n        y = x\n    else:\n'
+        "        y = x\n    return y\n",
     ),
     # 03: TensorIR
     "RLX0303": CodeInfo(
@@ -214,7 +227,8 @@ ELABORATION: dict[str, CodeInfo] = {
             'for i in range(16):\n    with T.block("b"):\n        vi = T.axis.spatial(16)\n        A[vi] = T.float32(0)'
         ),
         _tir(
-            'for i in range(16):\n    with T.block("b"):\n        vi = T.axis.spatial(16, i)\n        A[vi] = T.float32(0)'
+            'for i in range(16):\n    with T.block("b"):\n        vi = T.axis.spatial(16, i)\n'
+            "        A[vi] = T.float32(0)"
         ),
     ),
     "RLX0311": CodeInfo(
@@ -308,15 +322,19 @@ ELABORATION: dict[str, CodeInfo] = {
     "RLX0402": CodeInfo(
         "malformed conditional",
         "Both branches end with a binding of one name, which is the result.",
-        '@R.function\ndef f(x: R.Object, c: R.Tensor((), "bool")):\n    if c:\n        y = x\n    else:\n        z = x\n    return x\n',
-        '@R.function\ndef f(x: R.Object, c: R.Tensor((), "bool")):\n    if c:\n        y = x\n    else:\n        y = x\n    return y\n',
+        '@R.function\ndef f(x: R.Object, c: R.Tensor((), "bool")):\n    if c:\n        y = x\n    else:\n'
+        "        z = x\n    return x\n",
+        '@R.function\ndef f(x: R.Object, c: R.Tensor((), "bool")):\n    if c:\n        y = x\n    else:\n'
+        "        y = x\n    return y\n",
     ),
     "RLX0403": CodeInfo(
         "conditional in a dataflow block",
         "A dataflow block is straight: no conditionals, no side effects.",
-        '@R.function\ndef f(x: R.Object, c: R.Tensor((), "bool")):\n    with R.dataflow():\n        if c:\n            y = x\n'
+        '@R.function\ndef f(x: R.Object, c: R.Tensor((), "bool")):\n    with R.dataflow():\n        if c:\n'
+        "            y = x\n"
         "        else:\n            y = x\n        R.output(y)\n    return x\n",
-        '@R.function\ndef f(x: R.Object, c: R.Tensor((), "bool")):\n    if c:\n        y = x\n    else:\n        y = x\n    return y\n',
+        '@R.function\ndef f(x: R.Object, c: R.Tensor((), "bool")):\n    if c:\n        y = x\n    else:\n'
+        "        y = x\n    return y\n",
     ),
     "RLX0410": CodeInfo(
         "function returns nothing",
@@ -333,8 +351,10 @@ ELABORATION: dict[str, CodeInfo] = {
     "RLX0412": CodeInfo(
         "branch returns",
         "Only the function returns. Bind the value in both branches, and return it after them.",
-        '@R.function\ndef f(x: R.Object, c: R.Tensor((), "bool")):\n    if c:\n        return x\n    else:\n        y = x\n    return x\n',
-        '@R.function\ndef f(x: R.Object, c: R.Tensor((), "bool")):\n    if c:\n        y = x\n    else:\n        y = x\n    return y\n',
+        '@R.function\ndef f(x: R.Object, c: R.Tensor((), "bool")):\n    if c:\n        return x\n    else:\n'
+        "        y = x\n    return x\n",
+        '@R.function\ndef f(x: R.Object, c: R.Tensor((), "bool")):\n    if c:\n        y = x\n    else:\n'
+        "        y = x\n    return y\n",
     ),
     "RLX0413": CodeInfo(
         "loop in a Relax function",
@@ -353,7 +373,8 @@ ELABORATION: dict[str, CodeInfo] = {
     "RLX0431": CodeInfo(
         "symbol differs from the name",
         "The `global_symbol` of a public function is its name in the module.",
-        '@I.ir_module\nclass M:\n    @R.function\n    def f(x: R.Object):\n        R.func_attr({"global_symbol": "g"})\n'
+        "@I.ir_module\nclass M:\n    @R.function\n    def f(x: R.Object):\n"
+        '        R.func_attr({"global_symbol": "g"})\n'
         "        return x\n",
         "@I.ir_module\nclass M:\n    @R.function\n    def f(x: R.Object):\n        return x\n",
     ),
@@ -390,12 +411,14 @@ ELABORATION: dict[str, CodeInfo] = {
     "RLX0439": CodeInfo(
         "recursion in a dataflow block",
         "A dataflow block does not call the function that it is in.",
-        "@R.function\ndef f(x: R.Object) -> R.Object:\n    with R.dataflow():\n        y = f(x)\n        R.output(y)\n    return y\n",
+        "@R.function\ndef f(x: R.Object) -> R.Object:\n    with R.dataflow():\n        y = f(x)\n"
+        "        R.output(y)\n    return y\n",
         "@R.function\ndef f(x: R.Object) -> R.Object:\n    y = f(x)\n    return y\n",
     ),
     "RLX0440": CodeInfo(
         "side effects in a pure place",
-        "Pure functions and dataflow blocks call only what is free of side effects. `pure=False` marks a function that is "
+        "Pure functions and dataflow blocks call only what is free of side effects. `pure=False` marks a "
+        "function that is "
         'not; the attribute `"relax.force_pure"` vouches for one that is in spite of what it calls.',
         _relax('y = R.call_packed("f", x)\nreturn y'),
         '@R.function(pure=False)\ndef f(x: R.Object):\n    y = R.call_packed("f", x)\n    return y\n',

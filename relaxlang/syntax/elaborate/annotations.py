@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 
 class Annotation(Value):
-    """A constructor of struct info: bare (`R.Tensor`), called (`R.Tensor((n,), "f32")`) or, in old scripts, with brackets."""
+    """A constructor of struct info: bare (`R.Tensor`), called (`R.Tensor((n,), "f32")`) or, in old scripts, with
+    brackets."""
 
     def __init__(self, name: str, bare: StructInfo | None, make: Callable[..., StructInfo]) -> None:
         self.name = name

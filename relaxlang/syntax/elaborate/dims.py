@@ -74,7 +74,8 @@ def _dimension(node: tree.Expr) -> Iterator[tuple[str, Span | None]]:
 
 
 def declarations(body: tuple[tree.Stmt, ...]) -> dict[str, tuple[DType, bool]]:
-    """Variables that the body declares (`n = T.int64()`, `m = T.var("int32")`): their type, and whether they are sizes."""
+    """Variables that the body declares (`n = T.int64()`, `m = T.var("int32")`): their type, and whether they are
+    sizes."""
     found: dict[str, tuple[DType, bool]] = {}
     for stmt in body:
         if not isinstance(stmt, tree.Assign) or len(stmt.targets) != 1:

@@ -13,8 +13,8 @@ from relaxlang.syntax.struct_info import BaseCheck, base_check
 
 
 def check_kernel_call(unit: Unit, call: relax.Call) -> None:
-    """Raises DiagnosticError when the count, element type, rank or a constant dimension of what a call passes is not what
-    the kernel's buffers say. A kernel that is not known (yet) is taken to fit."""
+    """Raises DiagnosticError when the count, element type, rank or a constant dimension of what a call passes is not
+    what the kernel's buffers say. A kernel that is not known (yet) is taken to fit."""
     args, outs = call.args[1], call.sinfo_args[0]
     if not isinstance(args, relax.Tuple):
         return

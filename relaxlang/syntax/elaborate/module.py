@@ -1,4 +1,5 @@
-"""A file as a module: declarations first, so that functions may refer to later ones; then TensorIR functions; then Relax."""
+"""A file as a module: declarations first, so that functions may refer to later ones; then TensorIR functions; then
+Relax."""
 
 from __future__ import annotations
 

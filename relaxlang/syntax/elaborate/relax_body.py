@@ -364,7 +364,8 @@ class RelaxElaborator(Evaluator):
         name = getattr(function, "name", "the function")
         if len(info.params) != len(call.args):
             wanted, given = len(info.params), len(call.args)
-            text = f"`{name}` takes {wanted} argument{'' if wanted == 1 else 's'}, {given} {'was' if given == 1 else 'were'} given"
+            takes = f"`{name}` takes {wanted} argument{'' if wanted == 1 else 's'}"
+            text = f"{takes}, {given} {'was' if given == 1 else 'were'} given"
             raise DiagnosticError([Diagnostic("RLX0207", text, node.span, labels=self.unit.defined_at(name))])
         mapping: dict[prim.Var, PrimExpr] = {}
         for param, arg in zip(info.params, call.args):

@@ -25,7 +25,8 @@ _SINFO_WORDS = ("sinfo_args", "ty_args", "type_args")
 
 # --- arguments --------------------------------------------------------------------------------------------------------
 def out_info(ev: RelaxElaborator, node: tree.Call, more: tuple[Any, ...], words: dict[str, Any]) -> StructInfo:
-    """The result of a call in destination-passing style: `out_sinfo=` (`out_ty=`), or, as in 2022, a shape and `dtype=`."""
+    """The result of a call in destination-passing style: `out_sinfo=` (`out_ty=`), or, as in 2022, a shape and
+    `dtype=`."""
     stated = words.pop("out_sinfo", words.pop("out_ty", None))
     shape = words.pop("shape", None)
     dtype = words.pop("dtype", None)
@@ -103,7 +104,8 @@ def packed(value: Any, span: Span | None) -> relax.Expr:
 
 
 def tuple_arg(ev: RelaxElaborator, value: Any, span: Span | None) -> relax.Expr:
-    """The arguments of a call as one tuple: written out, a single value, or a variable that holds a tuple (taken apart)."""
+    """The arguments of a call as one tuple: written out, a single value, or a variable that holds a tuple (taken
+    apart)."""
     if isinstance(value, (tuple, list)):
         return relax.Tuple(tuple(ev.lift(v, span) for v in value), span=span)
     made = ev.lift(value, span)

@@ -122,7 +122,7 @@ class Body:
                 self.ev.unit.report(fault)
                 self.function.faulty = True
                 poison(_targets(stmt), scope)
-                if isinstance(stmt, tree.Return):
+                if isinstance(stmt, tree.Return) and self.depth == 0:
                     self.returned = stmt.span
 
     # --- binding ------------------------------------------------------------------------------------------------------
@@ -229,8 +229,14 @@ class Body:
         if self.function.faulty:
             return name
         if not isinstance(bound, relax.Expr):
-            self.ev.unit.report(error("RLX0402", "a branch ends with a binding, whose value is the branch's", head(stmt),
-                                      help="end both branches with `name = value`, with the same name"))  # fmt: skip
+            self.ev.unit.report(
+                error(
+                    "RLX0402",
+                    "a branch ends with a binding, whose value is the branch's",
+                    head(stmt),
+                    help="end both branches with `name = value`, with the same name",
+                )
+            )
             self.function.faulty = True
             return None
         self.value = bound
@@ -517,8 +523,12 @@ def _return(body: Body, node: tree.Return, scope: Scope) -> None:
 
 
 def _loop(body: Body, node: tree.Stmt, scope: Scope) -> None:
-    raise error("RLX0413", "a Relax function has no loops", head(node),
-                help="write the loop in a `T.prim_func` and call it with `R.call_tir`, or write a recursive function")  # fmt: skip
+    raise error(
+        "RLX0413",
+        "a Relax function has no loops",
+        head(node),
+        help="write the loop in a `T.prim_func` and call it with `R.call_tir`, or write a recursive function",
+    )
 
 
 def _assert(body: Body, node: tree.Assert, scope: Scope) -> None:
@@ -540,7 +550,7 @@ def _nothing(body: Body, node: tree.Stmt, scope: Scope) -> None:
 
 STATEMENTS: dict[type, Callable[[Body, Any, Scope], None]] = {
     tree.Assign: _assign, tree.AnnAssign: _ann_assign, tree.AugAssign: _aug_assign, tree.ExprStmt: _expr_stmt,
-    tree.If: _if, tree.With: _with, tree.FunctionDef: _function, tree.Return: _return, tree.For: _loop, tree.While: _loop,
-    tree.Assert: _assert, tree.Pass: _nothing, tree.Import: _nothing, tree.Break: _refuse, tree.Continue: _refuse,
-    tree.ClassDef: _refuse,
+    tree.If: _if, tree.With: _with, tree.FunctionDef: _function, tree.Return: _return, tree.For: _loop,
+    tree.While: _loop, tree.Assert: _assert, tree.Pass: _nothing, tree.Import: _nothing, tree.Break: _refuse,
+    tree.Continue: _refuse, tree.ClassDef: _refuse,
 }  # fmt: skip

@@ -67,7 +67,8 @@ def vector_indices(region: tir.BufferRegion, span: Span | None) -> tuple[PrimExp
 
 
 def extent_between(start: PrimExpr, stop: PrimExpr) -> PrimExpr:
-    """The extent of `range(start, stop)`, such that the text `range(start, start + extent)` gives back `extent` itself."""
+    """The extent of `range(start, stop)`, such that the text `range(start, start + extent)` gives back `extent`
+    itself."""
     if isinstance(start, prim.IntImm) and isinstance(stop, prim.IntImm):
         return prim.const(stop.value - start.value, stop.dtype)
     if isinstance(start, prim.IntImm) and start.value == 0:
@@ -242,7 +243,8 @@ def _reduce(
 
 # --- intrinsics -------------------------------------------------------------------------------------------------------
 def call_args(args: Sequence[Any], span: Span | None) -> tuple[PrimExpr, ...]:
-    """Arguments of a call whose parameters have no types: numbers, strings, buffers (their pointer), dtypes (by name)."""
+    """Arguments of a call whose parameters have no types: numbers, strings, buffers (their pointer), dtypes (by
+    name)."""
     made: list[PrimExpr] = []
     for arg in args:
         if isinstance(arg, tir.Buffer):
@@ -340,8 +342,14 @@ names("fabs")(_implied(INTRINSICS["abs"]))
 names("power")(_implied(INTRINSICS["pow"]))
 names("tvm_call_packed")(_implied(INTRINSICS["call_packed"]))
 names("tvm_call_cpacked")(_implied(INTRINSICS["call_cpacked"]))
-for _old, _new in (("LShift", "shift_left"), ("RShift", "shift_right"), ("BitwiseAnd", "bitwise_and"), ("BitwiseOr", "bitwise_or"),
-                   ("BitwiseXor", "bitwise_xor"), ("BitwiseNot", "bitwise_not")):  # fmt: skip
+for _old, _new in (
+    ("LShift", "shift_left"),
+    ("RShift", "shift_right"),
+    ("BitwiseAnd", "bitwise_and"),
+    ("BitwiseOr", "bitwise_or"),
+    ("BitwiseXor", "bitwise_xor"),
+    ("BitwiseNot", "bitwise_not"),
+):
     names(_old)(_implied(INTRINSICS[_new]))
 
 

@@ -273,8 +273,12 @@ def _wrong_count(buffer: tir.Buffer, given: int, span: Span | None) -> Diagnosti
 def check_index(buffer: tir.Buffer, at: int, extent: PrimExpr, span: Span | None) -> None:
     """A constant index must lie inside the buffer."""
     if isinstance(extent, prim.IntImm) and not 0 <= at < extent.value and not buffer.strides and extent.value > 0:
-        raise error("RLX0313", f"index {at} is out of range for `{buffer.name}`, whose dimension here is {extent.value}", span,
-                    help="indices count from 0; negative ones do not count from the end")  # fmt: skip
+        raise error(
+            "RLX0313",
+            f"index {at} is out of range for `{buffer.name}`, whose dimension here is {extent.value}",
+            span,
+            help="indices count from 0; negative ones do not count from the end",
+        )
 
 
 def _as_stored(value: PrimExpr, of: DType, buffer: tir.Buffer, span: Span | None) -> PrimExpr:

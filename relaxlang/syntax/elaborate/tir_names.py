@@ -392,7 +392,8 @@ def _static_assert(ev: Evaluator, node: tree.Call, condition: Any, message: Any 
 
 # --- variables --------------------------------------------------------------------------------------------------------
 def fresh(of: DType, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> Any:
-    """`T.int64()`, `T.int64(is_size_var=True)`, `T.handle("float32", "shared")`: None when it is a constant or cast instead."""
+    """`T.int64()`, `T.int64(is_size_var=True)`, `T.handle("float32", "shared")`: None when it is a constant or cast
+    instead."""
     if of.is_handle and (args or "storage_scope" in kwargs):
         scope = args[1] if len(args) > 1 else kwargs.get("storage_scope", "global")
         if isinstance(args[0], (str, DType)):
@@ -511,7 +512,8 @@ def vload(ev: Evaluator, node: tree.Call, buffer: tir.Buffer, args: list[Any], k
 
 
 def vstore(ev: Evaluator, node: tree.Call, buffer: tir.Buffer, args: list[Any], kwargs: dict[str, Any]) -> tir.Stmt:
-    """`A.vstore([i, j], value, predicate=None)`: a store of an element, or of a vector with a `T.Ramp` as last index."""
+    """`A.vstore([i, j], value, predicate=None)`: a store of an element, or of a vector with a `T.Ramp` as last
+    index."""
     fields = dict(zip(("begin", "value", "predicate"), args)) | kwargs
     at = fields.get("begin", ())
     indices = [scalar(i, node.span) for i in (at if isinstance(at, (list, tuple)) else [at])]

@@ -77,7 +77,8 @@ class InitHead(Value):
 
 
 class BlockState:
-    """A block while its body is read; `root` is the function's implicit one, `realized` whether it runs where it stands."""
+    """A block while its body is read; `root` is the function's implicit one, `realized` whether it runs where it
+    stands."""
 
     def __init__(self, name: str, root: bool = False, realized: bool = True) -> None:
         self.name = name

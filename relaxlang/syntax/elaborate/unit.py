@@ -19,8 +19,9 @@ from relaxlang.syntax.operators import OperatorTable
 class Declared:
     """A function of the module between its declaration and its elaboration.
 
-    `state` is "new", "open" (being elaborated: whoever meets it then is recursive), "done" or "failed"; `elaborate` makes
-    the function; `signature` gives its struct info when the header alone states it, result included; `info` keeps it.
+    `state` is "new", "open" (being elaborated: whoever meets it then is recursive), "done" or "failed"; `elaborate`
+    makes the function; `signature` gives its struct info when the header alone states it, result included; `info`
+    keeps it.
     """
 
     def __init__(self, name: str, span: Span | None, node: tree.FunctionDef | None) -> None:

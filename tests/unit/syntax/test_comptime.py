@@ -26,15 +26,32 @@ def evaluate(text: str, *, fold: bool = False) -> Any:
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        ("1 + 2 * 3 - 8 // 3 % 2", 7), ("2 ** 10 >> 3", 128), ("1 < 2 <= 2 != 3", True), ("not (1 > 2) and 5", 5), ("0 or 7", 7),
-        ("3 if [] else 4", 4), ("[i * j for i in range(3) if i for j in (1, 2)]", [1, 2, 2, 4]),
-        ("{k: v for k, v in zip('ab', [1, 2])}", {"a": 1, "b": 2}), ("(*range(2), 5)", (0, 1, 5)), ("[1, 2, 3][-1]", 3),
-        ("'abc'[1:]", "bc"), ("sum([1, 2, 3], 4)", 10), ("max(3, 1, 2)", 3), ("sorted([3, 1])", [1, 3]), ("len({1: 2})", 1),
-        ("(lambda a, b=2: a * b)(4)", 8), ("(lambda *b, i, j: (b, i, j))(1, 2, 3, 4)", ((1, 2), 3, 4)), ("2 in (1, 2)", True),
-        ("None is None", True), ("'{} of {}'.format(1, 2)", "1 of 2"), ("{'a': 3}.get('a')", 3),
-        ("list(reversed(range(3)))", [2, 1, 0]), ("any([0, 1]) and all([])", True), ("float('-inf')", float("-inf")),
+        ("1 + 2 * 3 - 8 // 3 % 2", 7),
+        ("2 ** 10 >> 3", 128),
+        ("1 < 2 <= 2 != 3", True),
+        ("not (1 > 2) and 5", 5),
+        ("0 or 7", 7),
+        ("3 if [] else 4", 4),
+        ("[i * j for i in range(3) if i for j in (1, 2)]", [1, 2, 2, 4]),
+        ("{k: v for k, v in zip('ab', [1, 2])}", {"a": 1, "b": 2}),
+        ("(*range(2), 5)", (0, 1, 5)),
+        ("[1, 2, 3][-1]", 3),
+        ("'abc'[1:]", "bc"),
+        ("sum([1, 2, 3], 4)", 10),
+        ("max(3, 1, 2)", 3),
+        ("sorted([3, 1])", [1, 3]),
+        ("len({1: 2})", 1),
+        ("(lambda a, b=2: a * b)(4)", 8),
+        ("(lambda *b, i, j: (b, i, j))(1, 2, 3, 4)", ((1, 2), 3, 4)),
+        ("2 in (1, 2)", True),
+        ("None is None", True),
+        ("'{} of {}'.format(1, 2)", "1 of 2"),
+        ("{'a': 3}.get('a')", 3),
+        ("list(reversed(range(3)))", [2, 1, 0]),
+        ("any([0, 1]) and all([])", True),
+        ("float('-inf')", float("-inf")),
     ],
-)  # fmt: skip
+)
 def test_plain_values(text: str, value: Any) -> None:
     assert evaluate(text) == value
 
@@ -50,12 +67,24 @@ def test_scalars_build_nodes() -> None:
 @pytest.mark.parametrize(
     ("text", "code"),
     [
-        ("nn", "RLX0101"), ("n.foo", "RLX0102"), ("3[0]", "RLX0110"), ("3(0)", "RLX0111"), ("'a' + 1", "RLX0112"),
-        ("(lambda a: a)()", "RLX0113"), ("(lambda a: a)(b=1)", "RLX0114"), ("len(3)", "RLX0116"), ("1 if n else 2", "RLX0121"),
-        ("[1][n]", "RLX0122"), ("[1][1]", "RLX0123"), ("[*3]", "RLX0124"), ("1 // 0", "RLX0125"), ("n / 2", "RLX0306"),
-        ("[i for i, j in [(1, 2, 3)]]", "RLX0127"), ("n << 64", "RLX0308"),
+        ("nn", "RLX0101"),
+        ("n.foo", "RLX0102"),
+        ("3[0]", "RLX0110"),
+        ("3(0)", "RLX0111"),
+        ("'a' + 1", "RLX0112"),
+        ("(lambda a: a)()", "RLX0113"),
+        ("(lambda a: a)(b=1)", "RLX0114"),
+        ("len(3)", "RLX0116"),
+        ("1 if n else 2", "RLX0121"),
+        ("[1][n]", "RLX0122"),
+        ("[1][1]", "RLX0123"),
+        ("[*3]", "RLX0124"),
+        ("1 // 0", "RLX0125"),
+        ("n / 2", "RLX0306"),
+        ("[i for i, j in [(1, 2, 3)]]", "RLX0127"),
+        ("n << 64", "RLX0308"),
     ],
-)  # fmt: skip
+)
 def test_errors(text: str, code: str) -> None:
     with pytest.raises(DiagnosticError) as raised:
         evaluate(text)

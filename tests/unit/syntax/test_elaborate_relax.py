@@ -100,8 +100,10 @@ def test_call_of_a_function_with_symbolic_parameters() -> None:
 
 
 def test_a_later_function_without_a_declared_result_is_known() -> None:
-    mod = parse('@I.ir_module\nclass M:\n    @R.function\n    def f(x: R.Tensor((2,), "float32")):\n        return M.g(x)\n\n'
-                '    @R.function\n    def g(x: R.Tensor((k,), "float32")):\n        return (x, x)\n')  # fmt: skip
+    mod = parse(
+        '@I.ir_module\nclass M:\n    @R.function\n    def f(x: R.Tensor((2,), "float32")):\n        return M.g(x)\n\n'
+        '    @R.function\n    def g(x: R.Tensor((k,), "float32")):\n        return (x, x)\n'
+    )
     found = mod["f"]
     assert isinstance(found, relax.Function) and isinstance(found.ret_struct_info, TupleStructInfo)
     assert list(mod) == ["f", "g"]
@@ -136,7 +138,8 @@ def test_shape_of_a_tensor_is_known() -> None:
 
 def test_tuple_variable_as_call_tir_arguments() -> None:
     mod = parse(
-        '@I.ir_module\nclass M:\n    @T.prim_func\n    def k(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):\n'
+        "@I.ir_module\nclass M:\n    @T.prim_func\n"
+        '    def k(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):\n'
         '        B[0] = A[0]\n\n    @R.function\n    def f(a: R.Tensor((4,), "float32")):\n        t = (a,)\n'
         '        o = R.call_tir(M.k, t, out_sinfo=R.Tensor((4,), "float32"))\n        return o\n'
     )
@@ -154,7 +157,8 @@ def test_tuple_variable_as_call_tir_arguments() -> None:
 )  # fmt: skip
 def test_call_tir_of_all_eras(text: str) -> None:
     mod = parse(
-        '@I.ir_module\nclass M:\n    @T.prim_func\n    def k(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):\n'
+        "@I.ir_module\nclass M:\n    @T.prim_func\n"
+        '    def k(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):\n'
         f'        B[0] = A[0]\n\n    @R.function\n    def f(a: R.Tensor((4,), "float32")):\n        return {text}\n'
     )
     found = mod["f"]
@@ -205,7 +209,8 @@ def test_without_checks_unknown_operators_are_kept() -> None:
 
 
 def test_parameters_of_a_module() -> None:
-    text = 'N = I.param(int, 4)\nD = I.param(str, "float32")\n\n@R.function\ndef f(x: R.Tensor((N, N * 2), D)):\n    return x\n'
+    text = 'N = I.param(int, 4)\nD = I.param(str, "float32")\n\n'
+    text += '@R.function\ndef f(x: R.Tensor((N, N * 2), D)):\n    return x\n'
     for values, printed in (
         (None, 'R.Tensor((4, 8), "float32")'),
         ({"N": "3", "D": "int8"}, 'R.Tensor((3, 6), "int8")'),
