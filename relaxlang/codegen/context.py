@@ -23,7 +23,8 @@ _LIKELY = '!0 = !{!"branch_weights", i32 1000000, i32 1}\n'
 class KernelContext:
     """The module text of a kernel, its failure messages, and the functions it may call.
 
-    Status k > 0 stands for `messages[k - 1]`. `derived` are pointers computed from others (`T.address_of`).
+    Status k > 0 stands for `messages[k - 1]`. `derived` are pointers that may overlap with others: computed from
+    them (`T.address_of`), or given as bare handles.
     """
 
     likely = ", !prof !0"

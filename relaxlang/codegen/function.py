@@ -96,6 +96,8 @@ def emit_function(context: KernelContext, func: PrimFunc, name: str, linkage: st
         ref = f"%p{len(head)}"
         head.append(f"{memory_type(param.dtype)} {ref}")
         em.env[param] = em.from_memory(ref, param.dtype) if _stored(param) else ref
+        if param.dtype.is_handle:
+            context.derived.add(param)
     for param in func.params:
         if param in func.buffer_map:
             _bind_layout(em, func.buffer_map[param], check=entry)
