@@ -18,7 +18,7 @@ from relaxlang.codegen.text import FunctionText
 from relaxlang.ir import prim
 from relaxlang.ir.prim import PrimExpr, Var
 from relaxlang.ir.tir import Buffer
-from relaxlang.ir.visit import walk
+from relaxlang.ir.visit import LEAVES, children
 
 MOST_LANES = 1024
 _PREDICATES = {
@@ -42,6 +42,7 @@ class ExprEmitter:
         self.heap: list[str] = []
         self.place: Node | None = None
         self._memo: dict[int, tuple[str, PrimExpr]] = {}
+        self._harmless: dict[int, tuple[bool, PrimExpr]] = {}
 
     def fail(self, code: str, message: str, node: Node | None = None, *, help: str = "") -> NoReturn:
         """Raise a diagnostic at the node, or at the statement that is being written."""
@@ -147,7 +148,13 @@ class ExprEmitter:
 
     def speculable(self, e: PrimExpr) -> bool:
         """Whether evaluating it where it is not wanted does no harm: it neither loads nor has effects."""
-        return not any(isinstance(n, prim.BufferLoad) or (isinstance(n, prim.Call) and _impure(n)) for n in walk(e))
+        known = self._harmless.get(id(e))
+        if known is None:
+            found = not isinstance(e, prim.BufferLoad) and not (isinstance(e, prim.Call) and _impure(e))
+            for child in children(e) if e.__class__ not in LEAVES else ():
+                found = found and (not isinstance(child, PrimExpr) or self.speculable(child))
+            known = self._harmless[id(e)] = (found, e)
+        return known[0]
 
     def conditional(self, condition: str, yes: Callable[[], str], no: Callable[[], str], of: str) -> str:
         """`yes()` or `no()`, of LLVM type `of`, each evaluated only when it is wanted."""
