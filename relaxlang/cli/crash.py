@@ -17,8 +17,8 @@ class CrashGuard:
     """A context in which nothing unforeseen gets out: an exception that no code expects becomes a report.
 
     `text` is to be kept up to date with the program that is worked on. Afterwards `crashed` says whether it happened.
-    RelaxlangErrors, interrupts and exits pass. `program` is who was called with these words, `suffix` says what the text
-    is.
+    RelaxlangErrors, interrupts and exits pass. `program` is who was called with these words, `suffix` says what the
+    text is.
     """
 
     def __init__(self, words: Sequence[str], program: str = "relaxc", suffix: str = ".rlx") -> None:

@@ -110,9 +110,10 @@ class Calculator(RelaxElaborator):
             return made
 
     def concrete(self, value: Any, span: Span | None) -> Any:
-        """The value with everything computed: tensors, shapes, Python's own values, and tuples, lists and dicts of them.
+        """The value with everything computed: tensors, shapes, Python's own values, and tuples, lists, dicts of them.
 
-        RLX7105 for what is no value: namespaces, functions, struct info."""
+        RLX7105 for what is no value: namespaces, functions, struct info.
+        """
         if isinstance(value, relax.Var) and value in self.leaves:
             return self.leaves[value]
         if isinstance(value, relax.ShapeExpr) and all(isinstance(d, prim.IntImm) for d in value.values):
@@ -126,8 +127,8 @@ class Calculator(RelaxElaborator):
         if isinstance(value, relax.Constant):
             return value.data
         if isinstance(value, (relax.GlobalVar, relax.ExternFunc)):
-            raise error("RLX7105", f"`{value.name}` is a function", span,
-                        help=f"call it, as in `{value.name}(…)`, or let `:run {value.name}` make up arguments")  # fmt: skip
+            help = f"call it, as in `{value.name}(…)`, or let `:run {value.name}` make up arguments"
+            raise error("RLX7105", f"`{value.name}` is a function", span, help=help)
         if isinstance(value, relax.Expr):
             return self.run(self.computation(value))
         if isinstance(value, dict):
@@ -139,6 +140,21 @@ class Calculator(RelaxElaborator):
         if value is None or isinstance(value, (bool, int, float, str, DType, ShapeTuple, np.ndarray)):
             return value
         raise error("RLX7105", f"{_said(value)} is no value", span)
+
+    def invoke(self, function: relax.Expr, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> relax.Call:
+        """As in the language; at the prompt arguments may also be given by the names of a function's parameters."""
+        known = self.module.functions.get(function.name) if isinstance(function, relax.GlobalVar) else None
+        if isinstance(known, relax.Function) and kwargs:
+            names = [p.name for p in known.params]
+            for name in names[len(args) :]:
+                if name not in kwargs:
+                    raise error("RLX0113", f"the call lacks the argument `{name}`", node.span,
+                                help="`:run` makes up what is missing")  # fmt: skip
+            args = [*args, *(kwargs.pop(name) for name in names[len(args) :])]
+            for name in kwargs:
+                what = "has a value already" if name in names else "is no parameter of it"
+                raise error("RLX0114", f"`{name}` {what}", node.span)
+        return super().invoke(function, args, kwargs, node)
 
     def computation(self, value: relax.Expr) -> Computation:
         """The program that computes an expression: a function of the leaves that it uses, beside the functions of the

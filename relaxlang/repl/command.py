@@ -29,7 +29,7 @@ class Answer(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """Something that can stand at the cursor: the text, how much of what is typed it takes the place of, a few words."""
+    """Something that can stand at the cursor: the text, how much of what is typed it replaces, and a few words."""
 
     text: str
     typed: int
@@ -68,8 +68,8 @@ def words(span: Span) -> list[Span]:
 
 
 def flags(span: Span, known: Mapping[str, str]) -> tuple[dict[str, str], Span]:
-    """The flags that a text begins with, by name with their values, and the rest; `known` says for each whether it takes
-    a value (`N`) or not (empty). RLX7102 for others."""
+    """The flags that a text begins with, by name with their values, and the rest; `known` says for each whether it
+    takes a value (`N`) or not (empty). RLX7102 for others."""
     found: dict[str, str] = {}
     at = 0
     text = span.text

@@ -81,7 +81,7 @@ class _Carrier:
 
 
 class Debugger:
-    """One run of `function(*args)` under control. `holds(condition, values)` evaluates the condition of a breakpoint."""
+    """One run of `function(*args)` under control; `holds(condition, values)` evaluates a breakpoint's condition."""
 
     def __init__(
         self,
@@ -134,6 +134,7 @@ class Debugger:
             stop = self._stops.get()
         except KeyboardInterrupt:
             self.abandon()
+            self.stop = Stop("done", ())
             raise
         if isinstance(stop, _Crashed):
             raise stop.error
@@ -201,6 +202,8 @@ def post_mortem(error: RelaxlangError, table: LineTable, executable: Executable)
             frames += [(code, pc - 1, registers) for code, pc, registers, _ in names["frames"]]
             frames.append((names["code"], names["pc"], names["regs"]))
         trace = trace.tb_next
+    if frames and not table.begun(frames[-1][0].name, frames[-1][1]):
+        frames.pop()  # the arguments were refused: the caller's binding is to blame
     return tuple(
         Place(code.name, table.current(code.name, pc), table.values(code.name, pc, params[code.name], registers))
         for code, pc, registers in frames

@@ -30,9 +30,11 @@ def summary(old: IRModule, new: IRModule) -> str:
     return "; ".join(words) or "no function changed"
 
 
-def _texts(old: IRModule, new: IRModule) -> tuple[list[str], list[str]]:
-    """The lines of what differs: the functions concerned, in the order of the newer module."""
-    concerned = {n for names in changed_functions(old, new) for n in names}
+def _texts(old: IRModule, new: IRModule, whole: bool) -> tuple[list[str], list[str]]:
+    """The lines of the functions that differ; those that one side lacks only when the `whole` difference is wanted, or
+    there is no other."""
+    added, removed, changed = changed_functions(old, new)
+    concerned = {*added, *removed, *changed} if whole or not changed else set(changed)
 
     def part(module: IRModule) -> list[str]:
         functions = {n: f for n, f in module.functions.items() if n in concerned}
@@ -44,16 +46,19 @@ def _texts(old: IRModule, new: IRModule) -> tuple[list[str], list[str]]:
     return part(old), part(new)
 
 
-def diff_text(old: IRModule, new: IRModule) -> str:
-    """A unified difference with three lines around each change; empty when the modules are equal."""
-    first, second = _texts(old, new)
+def diff_text(old: IRModule, new: IRModule, whole: bool = False) -> str:
+    """A unified difference with three lines around each change; empty when the modules are equal.
+
+    Of functions that were added or removed beside changed ones, the text is there when the `whole` is asked for.
+    """
+    first, second = _texts(old, new, whole)
     lines = list(difflib.unified_diff(first, second, "before", "after", lineterm="", n=3))
     return "\n".join(lines[2:])
 
 
-def side_by_side(old: IRModule, new: IRModule, width: int = WIDTH) -> str:
+def side_by_side(old: IRModule, new: IRModule, whole: bool = False, width: int = WIDTH) -> str:
     """The two texts next to each other: `|` between lines that differ, `<` and `>` by lines that one side lacks."""
-    first, second = _texts(old, new)
+    first, second = _texts(old, new, whole)
     if first == second:
         return ""
     half = (width - 3) // 2

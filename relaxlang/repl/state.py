@@ -75,14 +75,15 @@ class State:
     """Everything that a session's commands can change.
 
     `variables` are those that were assigned; `results` the latest ones with their numbers; `path` the file that the
-    module came from and `saved` the step that stands in it; `draws` counts random tensors, so that each is another one;
-    `inputs` are the texts that made this state.
+    module came from, `written` the one that the session wrote, `saved` the step that stands in it; `draws` counts
+    random tensors, so that each is another one; `inputs` are the texts that made this state.
     """
 
     history: History = field(default_factory=empty_history)
     variables: Mapping[str, Any] = field(default_factory=dict)
     results: tuple[tuple[int, Any], ...] = ()
     path: str = ""
+    written: str = ""
     saved: int = 0
     pipeline: str = "default"
     target: str = ""

@@ -126,7 +126,8 @@ def _pattern(line: str) -> str:
 
 def _settled(text: str) -> str:
     """The text with all times alike, and without blanks at line ends."""
-    return "\n".join(line.rstrip() for line in _TIME.sub("0 s", text).split("\n"))
+    settled = _TIME.sub("0 s", text).replace(", compiled in 0 s)", ")")
+    return "\n".join(line.rstrip() for line in settled.split("\n"))
 
 
 def blessed(script: Script) -> str:

@@ -44,11 +44,19 @@ LARGE = 100_000
 PAGED = 200
 """Lines of output from which it goes through a pager."""
 
-_STYLE = Style.from_dict({
-    "keyword": "ansimagenta", "constant": "ansicyan", "number": "ansicyan", "string": "ansigreen", "comment": "ansibrightblack",
-    "error": "ansired", "command": "ansiblue", "bottom-toolbar": "noreverse ansibrightblack",
-    "prompt": "ansibrightblack",
-})  # fmt: skip
+_STYLE = Style.from_dict(
+    {
+        "keyword": "ansimagenta",
+        "constant": "ansicyan",
+        "number": "ansicyan",
+        "string": "ansigreen",
+        "comment": "ansibrightblack",
+        "error": "ansired",
+        "command": "ansiblue",
+        "prompt": "ansibrightblack",
+        "bottom-toolbar": "noreverse ansibrightblack",
+    }
+)
 
 
 class _Lexer(Lexer):
@@ -151,7 +159,7 @@ def _indentation(line: str) -> str:
 
 # --- the loop ---------------------------------------------------------------------------------------------------------
 class Prompt:
-    """A session at a terminal; `input` and `output` are prompt_toolkit's, the process's own unless tests give others."""
+    """A session at a terminal; `input` and `output` are prompt_toolkit's, by default those of the process."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""The pytest plugin: collects `.rlx` test files, and gives the option `--bless` and the fixture `golden`."""
+"""The pytest plugin: collects `.rlx` and `.session` tests, and gives the option `--bless` and the fixture `golden`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 from relaxlang.base.diagnostics import RelaxlangError
 from relaxlang.base.files import write_atomically
 from relaxlang.testing.kinds import Check, Mismatch, checks_of, diff
+from relaxlang.testing.sessions import check_session, is_session
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -20,8 +21,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.File | None:
-    """Collect the `.rlx` files that stand in a directory `rlx/<kind>`."""
-    checks = checks_of(file_path)
+    """Collect the `.rlx` files that stand in a directory `rlx/<kind>`, and the `.session` files below `repl`."""
+    checks = {"session": check_session} if is_session(file_path) else checks_of(file_path)
     return RlxFile.from_parent(parent, path=file_path, checks=checks) if checks else None
 
 

@@ -5,18 +5,18 @@ from relaxlang.base.codes.info import CodeInfo
 PROMPT: dict[str, CodeInfo] = {
     "RLX7101": CodeInfo(
         "unknown command",
-        "A line that begins with a colon is a command of `relax-repl`; any beginning that only one command has will do. "
-        "`:help` lists them. Everything else is the language itself: definitions, assignments, expressions.",
+        "A line that begins with a colon is a command of `relax-repl`; any beginning that only one command has will "
+        "do. `:help` lists them. Everything else is the language itself: definitions, assignments, expressions.",
     ),
     "RLX7102": CodeInfo(
         "wrong argument of a command",
-        "The command lacks an argument, has one too many, or takes only certain words or numbers. `:help COMMAND` shows "
-        "how it is written.",
+        "The command lacks an argument, has one too many, or takes only certain words or numbers. `:help COMMAND` "
+        "shows how it is written.",
     ),
     "RLX7103": CodeInfo(
         "nothing to do that with",
-        "The command needs something that is not there: a module, a step to go back to, a program that has stopped at a "
-        "breakpoint, a file that the module came from.",
+        "The command needs something that is not there: a module, a step to go back to, a program that has stopped "
+        "at a breakpoint, a file that the module came from.",
     ),
     "RLX7104": CodeInfo(
         "statement that cannot stand at the prompt",

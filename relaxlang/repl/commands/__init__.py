@@ -26,8 +26,10 @@ GROUPS: dict[str, tuple[Command, ...]] = {
 COMMANDS: dict[str, Command] = {c.name: c for group in GROUPS.values() for c in group}
 
 # Beginnings that several commands have, and which of them they mean: the one that is typed most often.
-_SHORT = {"a": "apply", "b": "break", "c": "continue", "d": "diff", "h": "help", "l": "list", "n": "next", "p": "passes",
-          "q": "quit", "r": "run", "s": "show", "t": "type", "u": "undo", "st": "step", "co": "compare"}  # fmt: skip
+_SHORT = {
+    "a": "apply", "b": "break", "c": "continue", "co": "compare", "d": "diff", "h": "help", "l": "list", "n": "next",
+    "p": "passes", "q": "quit", "r": "run", "s": "show", "st": "step", "t": "type", "u": "undo",
+}  # fmt: skip
 
 
 def candidates(word: str) -> list[str]:

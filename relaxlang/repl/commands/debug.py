@@ -144,7 +144,7 @@ def _note_frames(error: RelaxlangError, places: tuple[Place, ...]) -> None:
 def _resume(order: Order, usage: str) -> Any:
     def run(session: Session, argument: Span) -> Answer:
         at_most(argument, 0, usage)
-        if session.debugger is None:
+        if session.debugger is None or session.debugger.over:
             fail("RLX7103", "no program has stopped", help="`:debug main(…)` starts one, or `:break main` and `:run`")
         return _stopped(session, session.debugger.resume(order))
 
@@ -230,8 +230,14 @@ def break_choices(session: Session, text: str) -> Iterable[Choice]:
 
 
 COMMANDS: tuple[Command, ...] = (
-    Command("break", ":break [FN[:VARIABLE|:LINE] [if EXPR]]", "stop before a binding (when a condition holds); alone, list breakpoints\n"
-            "`:break main:h2 if n > 100`. While there are breakpoints, `:run` runs under the debugger.", set_break, break_choices),
+    Command(
+        "break",
+        ":break [FN[:VARIABLE|:LINE] [if EXPR]]",
+        "stop before a binding (when a condition holds); alone, list breakpoints\n"
+        "`:break main:h2 if n > 100`. While there are breakpoints, `:run` runs under the debugger.",
+        set_break,
+        break_choices,
+    ),
     Command("delete", ":delete [N]", "delete a breakpoint, or all", delete),
     Command("debug", ":debug [FN(ARGS)]", "run a function and stop at its first binding", debug, language_choices),
     Command("step", ":step", "go on to the next binding, into calls", _resume("step", ":step")),
@@ -242,4 +248,4 @@ COMMANDS: tuple[Command, ...] = (
     Command("bt", ":bt", "the calls that lead to where the program stopped or failed, innermost first", backtrace),
     Command("locals", ":locals [FRAME]", "the variables there, or those of frame #N of `:bt`", show_locals),
     Command("print", ":print EXPR", "the value of an expression over these variables", print_value, language_choices),
-)  # fmt: skip
+)

@@ -27,6 +27,9 @@ def load(session: Session, argument: Span) -> Answer:
     if not argument.text:
         needed(argument, ":load FILE [N=VALUE …]")
     path, *given = words(argument)
+    for word in given:
+        if "=" not in word.text:
+            fail("RLX7102", "one file is loaded at a time", word, help="values of module parameters are written `N=4`")
     values = dict(definition(span) for span in given)
     return open_module(session, path.text, values)
 
@@ -35,7 +38,7 @@ def open_module(session: Session, path: str, values: dict[str, Any]) -> Answer:
     """Make the module in a file the current one."""
     module = driver.load(path, values=values)
     step = session.step(module, "load", " ".join([path, *(f"{k}={v}" for k, v in values.items())]))
-    session.state = replace(session.state, path=path, saved=step.number)
+    session.state = replace(session.state, path=path, written="", saved=step.number)
     return Answer(_loaded(module))
 
 
@@ -66,11 +69,12 @@ def save(session: Session, argument: Span) -> Answer:
     if len(given) == 2:
         fail("RLX7102", "there is one argument too many", given[1], help="usage: `:save FILE` or `:save session FILE`")
     require_module(session)
-    path = given[0].text if given else session.state.path
+    path = given[0].text if given else session.state.written
     if not path:
-        fail("RLX7103", "the module does not come from a file", help="say where to: `:save FILE`")
+        # What stands in a file that was loaded has comments and a layout, which the module has not.
+        fail("RLX7102", "it is not clear where to", argument, help="say `:save FILE`; later `:save` alone is enough")
     write_atomically(path, session.module.script())
-    session.state = replace(session.state, path=path, saved=session.state.history.at)
+    session.state = replace(session.state, path=path, written=path, saved=session.state.history.at)
     return Answer(f"saved in {path}")
 
 
@@ -78,7 +82,7 @@ def new(session: Session, argument: Span) -> Answer:
     """Begin with an empty module."""
     at_most(argument, 0, ":new")
     session.step(IRModule({}), "load", "")
-    session.state = replace(session.state, path="", saved=session.state.history.at)
+    session.state = replace(session.state, path="", written="", saved=session.state.history.at)
     return Answer("an empty module")
 
 
@@ -140,12 +144,22 @@ def path_choices(session: Session, text: str) -> Iterator[Choice]:
 
 
 COMMANDS: tuple[Command, ...] = (
-    Command("load", ":load FILE [N=VALUE …]", "read a module from a .rlx file\nN=VALUE gives the module's parameter N "
-            "(`N = I.param(int)`) its value.", load, path_choices),
+    Command(
+        "load",
+        ":load FILE [N=VALUE …]",
+        "read a module from a .rlx file\nN=VALUE gives the module's parameter N (`N = I.param(int)`) its value.",
+        load,
+        path_choices,
+    ),
     Command("reload", ":reload", "read the file again", reload),
     Command("new", ":new", "begin with an empty module", new),
-    Command("save", ":save [FILE] | :save session FILE", "write the module to a file, or the inputs of the session\n"
-            "`relax-repl FILE.session` runs such inputs again.", save, path_choices),
+    Command(
+        "save",
+        ":save [FILE] | :save session FILE",
+        "write the module to a file, or the inputs of the session\n`relax-repl FILE.session` runs such inputs again.",
+        save,
+        path_choices,
+    ),
     Command("edit", ":edit [FN]", "edit a function, or the whole module, in $EDITOR", edit, function_choices),
     Command("export", ":export", "the relaxc command line that makes the current module of its file", export),
-)  # fmt: skip
+)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from relaxlang.base.diagnostics import fail
 from relaxlang.base.source import Span
 from relaxlang.ir.module import IRModule
-from relaxlang.repl.command import Answer, Choice, Command, at_most, needed, prefix_choices
+from relaxlang.repl.command import Answer, Choice, Command, at_most, needed, prefix_choices, words
 from relaxlang.repl.difference import diff_text, side_by_side, summary
 from relaxlang.repl.state import History, Step
 
@@ -98,15 +98,19 @@ def snapshot(session: Session, argument: Span) -> Answer:
 
 def diff(session: Session, argument: Span) -> Answer:
     """The difference of two steps."""
-    given = at_most(argument, 3, ":diff [A [B]] [--side]")
-    side = [w for w in given if w.text == "--side"]
-    named = [w.text for w in given if w.text != "--side"]
+    flags = ("--side", "--all")
+    given = words(argument)
+    named = [w for w in given if w.text not in flags]
+    for word in named:
+        if word.text.startswith("-"):
+            fail("RLX7102", f"there is no flag `{word.text}`", word, help="its flags: --side, --all")
     if len(named) > 2:
-        fail("RLX7102", "two steps are compared", given[-1], help="usage: `:diff [A [B]] [--side]`")
-    old, new = _pair(session, named)
-    if side:
-        return Answer(side_by_side(old, new) or "no difference", "rlx")
-    text = diff_text(old, new)
+        fail("RLX7102", "two steps are compared", named[2], help="usage: `:diff [A [B]] [--side] [--all]`")
+    old, new = _pair(session, [w.text for w in named])
+    whole = any(w.text == "--all" for w in given)
+    if any(w.text == "--side" for w in given):
+        return Answer(side_by_side(old, new, whole) or "no difference", "rlx")
+    text = diff_text(old, new, whole)
     return Answer(f"{summary(old, new)}\n{text}" if text else "no difference", "diff")
 
 
@@ -130,8 +134,17 @@ COMMANDS: tuple[Command, ...] = (
     Command("undo", ":undo [N]", "go back one step, or N", undo),
     Command("redo", ":redo [N]", "go on to the step that was undone", redo),
     Command("history", ":history", "list the steps: what made each module", history),
-    Command("checkout", ":checkout STEP", "go to a step by its number or the name of a snapshot", checkout, step_choices),
+    Command(
+        "checkout", ":checkout STEP", "go to a step by its number or the name of a snapshot", checkout, step_choices
+    ),
     Command("snapshot", ":snapshot NAME", "give the current step a name", snapshot),
-    Command("diff", ":diff [A [B]] [--side]", "what the last step changed, or what differs between two steps\n"
-            "A alone is compared with the current module. --side puts the two next to each other.", diff, step_choices),
-)  # fmt: skip
+    Command(
+        "diff",
+        ":diff [A [B]] [--side] [--all]",
+        "what the last step changed, or what differs between two steps\n"
+        "A alone is compared with the current module. --side puts the two next to each other, --all\n"
+        "prints functions that were added or removed, too.",
+        diff,
+        step_choices,
+    ),
+)

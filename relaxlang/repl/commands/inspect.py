@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from relaxlang.base.codes import CODES, explain
-from relaxlang.base.diagnostics import fail
+from relaxlang.base.diagnostics import DiagnosticError, fail
 from relaxlang.base.source import Source, Span
+from relaxlang.base.suggest import did_you_mean
 from relaxlang.cli.describe import describe
 from relaxlang.ir import prim, relax
 from relaxlang.ir.module import IRModule, function_info
@@ -45,7 +46,18 @@ def info(session: Session, argument: Span) -> Answer:
         parts.append(f"function of the prompt: {SUMMARIES[name]}")
     if parts:
         return Answer("\n".join(parts), "rlx")
-    return Answer(describe(name, word, False).rstrip("\n"))
+    return Answer(_described(session, word))
+
+
+def _described(session: Session, word: Span) -> str:
+    """What relaxc knows about a name. RLX7008, with the session's names in mind, when there is nothing."""
+    try:
+        return describe(word.text, word, False).rstrip("\n")
+    except DiagnosticError:
+        names = [*session.module.functions, *session.state.names, *session.operators.names(), *PASSES, *MAKERS]
+        near = did_you_mean(word.text, names)
+        help = f"did you mean `{near}`?" if near else "`:list`, `:set` and `:passes` show names"
+        fail("RLX7008", f"nothing has the name `{word.text}`", word, help=help)
 
 
 def _function(module: IRModule, name: str) -> str:
@@ -78,7 +90,7 @@ def doc(session: Session, argument: Span) -> Answer:
     word = _word(argument, ":doc NAME")
     if word.text in MAKERS:
         return Answer(SUMMARIES[word.text])
-    return Answer(describe(word.text, word, False).rstrip("\n"))
+    return Answer(_described(session, word))
 
 
 def explain_code(session: Session, argument: Span) -> Answer:
@@ -173,10 +185,15 @@ def code_choices(session: Session, text: str) -> Iterable[Choice]:
 
 
 COMMANDS: tuple[Command, ...] = (
-    Command("info", ":info NAME", "what a name means: a variable, a function, a binding, an operator, a pass, a code\n"
-            "`?NAME` does the same.", info, name_choices),
+    Command(
+        "info",
+        ":info NAME",
+        "what a name means: a variable, a function, a binding, an operator, a pass, a code\n`?NAME` does the same.",
+        info,
+        name_choices,
+    ),
     Command("doc", ":doc NAME", "the documentation of an operator, a pass, an intrinsic or a code", doc, name_choices),
     Command("src", ":src NAME", "the text that defines a function, an operator or a pass", src, name_choices),
     Command("deps", ":deps [FN]", "which functions call which, and what operators they use", deps, function_choices),
     Command("explain", ":explain CODE", "what a diagnostic code means", explain_code, code_choices),
-)  # fmt: skip
+)

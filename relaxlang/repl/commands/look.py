@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from relaxlang.analysis.uses import referenced_functions
 from relaxlang.base.diagnostics import fail
 from relaxlang.base.source import Span
-from relaxlang.ir import relax
+from relaxlang.ir import prim, relax
 from relaxlang.ir.module import AnyFunc, IRModule, function_info
 from relaxlang.ir.tir import PrimFunc
 from relaxlang.ir.visit import walk
@@ -60,10 +60,14 @@ def _signature(function: AnyFunc) -> str:
         parts = []
         for var in function.params:
             buffer = function.buffer_map.get(var)
-            dims = ", ".join(str(d) for d in buffer.shape) if buffer is not None else ""
+            dims = ", ".join(_dim(d) for d in buffer.shape) if buffer is not None else ""
             parts.append(f"{buffer.name}: {buffer.dtype}[{dims}]" if buffer is not None else f"{var.name}: {var.dtype}")
         return f"({', '.join(parts)})"
     return str(function_info(function))
+
+
+def _dim(dim: prim.PrimExpr) -> str:
+    return str(dim.value) if isinstance(dim, prim.IntImm) else str(dim)
 
 
 # --- stages -----------------------------------------------------------------------------------------------------------
@@ -182,9 +186,20 @@ def show_choices(session: Session, text: str) -> Iterable[Choice]:
 
 COMMANDS: tuple[Command, ...] = (
     Command("list", ":list [WORD]", "list the functions of the module", list_functions, function_choices),
-    Command("show", SHOW_USAGE, "print the module, or a later stage of it\nrlx: the module as it stands; tir: its "
-            "kernels after the pipeline's passes; llvm: LLVM IR before LLVM's\npasses; asm: assembly; vm: bytecode. With "
-            "a function: that one, and the kernels that it calls.", show, show_choices),
-    Command("type", ":type EXPR", "the struct info of an expression, a function, or a variable of the module", type_of,
-            language_choices),
-)  # fmt: skip
+    Command(
+        "show",
+        SHOW_USAGE,
+        "print the module, or a later stage of it\nrlx: the module as it stands; tir: its "
+        "kernels after the pipeline's passes; llvm: LLVM IR before LLVM's\npasses; asm: assembly; vm: bytecode. With "
+        "a function: that one, and the kernels that it calls.",
+        show,
+        show_choices,
+    ),
+    Command(
+        "type",
+        ":type EXPR",
+        "the struct info of an expression, a function, or a variable of the module",
+        type_of,
+        language_choices,
+    ),
+)

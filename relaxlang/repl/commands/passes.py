@@ -210,15 +210,40 @@ def _default(value: Any) -> str:
 
 
 COMMANDS: tuple[Command, ...] = (
-    Command("passes", ":passes [--effective] [WORD]", "list passes, those about a word, or those that would change the module\n"
-            "--effective tries each pass on a copy of the module.", passes),
-    Command("apply", ":apply PASS[{OPTION=VALUE,…}],…", "run passes or a named pipeline on the module, as one step",
-            apply, pass_choices),
-    Command("pipeline", ":pipeline [TEXT]", "show or set the passes between the module and code\n"
-            "`default` is what relaxc runs; `minimum` compiles the module just as it stands.", set_pipeline, pass_choices),
-    Command("target", ":target [TEXT]", "show or set what code is made for: `llvm -mcpu=znver4`; `llvm` is this machine",
-            set_target),
+    Command(
+        "passes",
+        ":passes [--effective] [WORD]",
+        "list passes, those about a word, or those that would change the module\n"
+        "--effective tries each pass on a copy of the module.",
+        passes,
+    ),
+    Command(
+        "apply",
+        ":apply PASS[{OPTION=VALUE,…}],…",
+        "run passes or a named pipeline on the module, as one step",
+        apply,
+        pass_choices,
+    ),
+    Command(
+        "pipeline",
+        ":pipeline [TEXT]",
+        "show or set the passes between the module and code\n"
+        "`default` is what relaxc runs; `minimum` compiles the module just as it stands.",
+        set_pipeline,
+        pass_choices,
+    ),
+    Command(
+        "target",
+        ":target [TEXT]",
+        "show or set what code is made for: `llvm -mcpu=znver4`; `llvm` is this machine",
+        set_target,
+    ),
     Command("watch", ":watch VARIABLE [PIPELINE]", "which passes change or remove the binding of a variable", watch),
-    Command("bisect", ":bisect [FN(ARGS)]", "find the pass that changes what a function computes\nThe steps since the module "
-            "was loaded are checked (else the pipeline's passes), one by one, against the interpreter.", bisect),
-)  # fmt: skip
+    Command(
+        "bisect",
+        ":bisect [FN(ARGS)]",
+        "find the pass that changes what a function computes\nThe steps since the module "
+        "was loaded are checked (else the pipeline's passes), one by one, against the interpreter.",
+        bisect,
+    ),
+)

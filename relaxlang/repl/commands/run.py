@@ -12,7 +12,7 @@ import numpy as np
 from relaxlang.base.diagnostics import RelaxlangError, fail
 from relaxlang.base.source import Span
 from relaxlang.ir import relax
-from relaxlang.repl.command import Answer, Choice, Command, flags, needed
+from relaxlang.repl.command import Answer, Command, flags, needed
 from relaxlang.repl.commands.debug import failed, launch
 from relaxlang.repl.comparison import differences, largest_difference
 from relaxlang.repl.invocation import Invocation, invocation
@@ -218,12 +218,42 @@ def unset(session: Session, argument: Span) -> Answer:
 
 
 COMMANDS: tuple[Command, ...] = (
-    Command("run", ":run [FN(ARGS)]", "compile and call a function; arguments that are left out are random\n"
-            "`:run main(rand(3, 64), **load(\"weights.npz\"))` gives the rest from a file, by name.", run, language_choices),
-    Command("time", ":time [FN(ARGS) | EXPR]", "measure a call or an expression: median and spread", time_call, language_choices),
+    Command(
+        "run",
+        ":run [FN(ARGS)]",
+        "compile and call a function; arguments that are left out are random\n"
+        '`:run main(rand(3, 64), **load("weights.npz"))` gives the rest from a file, by name.',
+        run,
+        language_choices,
+    ),
+    Command(
+        "time",
+        ":time [FN(ARGS) | EXPR]",
+        "measure a call or an expression: median and spread",
+        time_call,
+        language_choices,
+    ),
     Command("profile", ":profile [FN(ARGS)]", "the time of each kernel of a call", profile, language_choices),
-    Command("compare", ":compare [FN(ARGS)]", "compare compiled code with the reference interpreter", compare, language_choices),
-    Command("check-nan", ":check-nan [FN(ARGS)]", "find the first binding that is NaN or infinite", check_nan, language_choices),
-    Command("set", ":set [x = EXPR]", "assign a variable (`x = EXPR` does it too); alone, list them", set_variable, language_choices),
+    Command(
+        "compare",
+        ":compare [FN(ARGS)]",
+        "compare compiled code with the reference interpreter",
+        compare,
+        language_choices,
+    ),
+    Command(
+        "check-nan",
+        ":check-nan [FN(ARGS)]",
+        "find the first binding that is NaN or infinite",
+        check_nan,
+        language_choices,
+    ),
+    Command(
+        "set",
+        ":set [x = EXPR]",
+        "assign a variable (`x = EXPR` does it too); alone, list them",
+        set_variable,
+        language_choices,
+    ),
     Command("unset", ":unset x", "forget a variable", unset),
-)  # fmt: skip
+)
