@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from relaxlang.base.diagnostics import fail
+from relaxlang.base.source import Source
 from relaxlang.ir.module import IRModule
 from relaxlang.ops import default_operators
 from relaxlang.syntax.parser import decode_source
@@ -24,10 +25,15 @@ def parse(
     `values` are the values of its compile-time parameters. With `check` every error that can be found before lowering is
     raised, all at once, as `DiagnosticError`; without it only errors of syntax and names.
     """
-    from relaxlang.analysis.well_formed import well_formed
-    from relaxlang.syntax.parse import parse as elaborate
+    return parse_source(Source(filename or "<string>", text), values=values, check=check)
 
-    return elaborate(text, filename, values=values, check=check, operators=default_operators(), verify=well_formed)
+
+def parse_source(source: Source, *, values: Mapping[str, Any] | None = None, check: bool = True) -> IRModule:
+    """As `parse`, from a source that the spans of diagnostics and nodes refer to."""
+    from relaxlang.analysis.well_formed import well_formed
+    from relaxlang.syntax.parse import parse_source as elaborate
+
+    return elaborate(source, values=values, check=check, operators=default_operators(), verify=well_formed)
 
 
 def load(path: str | os.PathLike[str], *, values: Mapping[str, Any] | None = None, check: bool = True) -> IRModule:

@@ -123,7 +123,14 @@ def _place(diagnostic: Diagnostic) -> tuple[str, int]:
 
 
 def fail(
-    code: str, message: str, span: Span | None = None, *, label: str = "", notes: Iterable[str] = (), help: str = ""
+    code: str,
+    message: str,
+    span: Span | None = None,
+    *,
+    label: str = "",
+    notes: Iterable[str] = (),
+    help: str = "",
+    fixes: Iterable[Fix] = (),
 ) -> NoReturn:
     """Raise a `DiagnosticError` that holds one error."""
-    raise DiagnosticError([Diagnostic(code, message, span, label=label, notes=notes, help=help)])
+    raise DiagnosticError([Diagnostic(code, message, span, label=label, notes=notes, help=help, fixes=fixes)])

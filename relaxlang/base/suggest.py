@@ -1,8 +1,57 @@
-"""Did-you-mean: the known name that a misspelt one most likely stands for."""
+"""Did-you-mean: the known name that a misspelt one most likely stands for, and the edit that puts it there."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from typing import TypedDict
+
+from relaxlang.base.diagnostics import Fix
+from relaxlang.base.source import Span
+
+_ALIKE = 0.75  # how alike a misspelt name must be to what it is replaced by, and
+_AHEAD = 0.08  # how much more alike than the next candidate
+
+
+class Hint(TypedDict):
+    """What a diagnostic says about a misspelt name: `Diagnostic(…, **suggestion(…))`."""
+
+    help: str
+    fixes: tuple[Fix, ...]
+
+
+def suggestion(word: str, candidates: Iterable[str], span: Span | None = None, prefix: str = "") -> Hint:
+    """`help` names the nearest candidate (with `prefix` before it: `R.`), if there is one.
+
+    `fixes` replaces the word where it stands in the text of `span`. There is none unless the candidate is the only near
+    one and the word stands there once, so that `relaxc --fix` changes only what is certain.
+    """
+    known = set(candidates)
+    near = did_you_mean(word, known)
+    if near is None:
+        return {"help": "", "fixes": ()}
+    help = f"did you mean `{prefix}{near}`?"
+    place = _only_place(word, span) if span is not None and _is_certain(word, near, known) else None
+    return {"help": help, "fixes": (Fix(place, near, help),) if place is not None else ()}
+
+
+def _only_place(word: str, span: Span) -> Span | None:
+    """Where the word stands in the text of a span, if it stands there once."""
+    found = list(re.finditer(rf"(?<!\w){re.escape(word)}(?!\w)", span.text))
+    return Span(span.source, span.start + found[0].start(), span.start + found[0].end()) if len(found) == 1 else None
+
+
+def _is_certain(word: str, near: str, known: set[str]) -> bool:
+    """Whether no other candidate could be meant as well."""
+    from difflib import SequenceMatcher
+
+    wanted, others = _fold(word), known - {word, near}
+    for view in (_fold, _last):
+        if view(near) == view(word):
+            return all(view(other) != view(word) for other in others)
+    ratio = {name: SequenceMatcher(None, wanted, _fold(name)).ratio() for name in {near, *others}}
+    best = ratio.pop(near)
+    return best >= _ALIKE and all(best - other >= _AHEAD for other in ratio.values())
 
 
 def did_you_mean(word: str, candidates: Iterable[str]) -> str | None:
@@ -25,6 +74,10 @@ def did_you_mean(word: str, candidates: Iterable[str]) -> str | None:
             return name
     close = get_close_matches(wanted, folded, n=1, cutoff=0.6 if len(wanted) > 3 else 0.5)
     return folded[close[0]] if close else None
+
+
+def _last(name: str) -> str:
+    return _fold(name).rpartition(".")[2]
 
 
 def _fold(name: str) -> str:

@@ -95,6 +95,9 @@ def plan(line: CommandLine) -> list[Output]:
     for name in ("--arg", "--random", "--dim", "--save-result", "--expect", "--repeat"):
         if line.has(name) and not line.has("--run"):
             fail("RLX7003", f"`{name}` is for running a function", help="add `--run`, or `--run=FN`")
+    for name in ("--in-place", "--diff", "--width"):
+        if line.has(name):
+            fail("RLX7003", f"`{name}` is for rewriting files", help="add `--fmt` or `--fix`")
     if line.has("--save-result") and len(line.files) > 1:
         fail("RLX7003", "one file cannot hold the results of several programs", line.span("--save-result"))
     if line.has("--check") and (outputs or line.has("--run")):

@@ -75,6 +75,10 @@ def _run(words: Sequence[str], guard: CrashGuard) -> int:
 
             reporter.say(f"{USAGE_TEXT}\n\nerror: no input file; `relaxc --help` shows the options\n")
             return USAGE
+        if line.has("--fmt") or line.has("--fix"):
+            from relaxlang.cli.rewrite import rewrite
+
+            return rewrite(line, reporter)
         return _Session(line, reporter, guard).run()
     except RelaxlangError as fault:
         reporter.error(fault, in_program=False)

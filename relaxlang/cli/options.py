@@ -58,6 +58,11 @@ GROUPS: dict[str, tuple[Option, ...]] = {
     "Output": (
         _value("--output -o", "OUT", "output file; its suffix says what: .rlx .ll .s .o .so .rlxe (`-`: stdout)"),
         _repeat("--emit", "KIND[=PATH],…", "what to write: rlx, tir, llvm, asm, vm, obj, exe (`--list=emit`)"),
+        _flag("--fmt", "print the source formatted; -i: write it, --diff: show changes, --check: exit with 1"),
+        _flag("--fix", "make the changes in the source that diagnostics are certain of"),
+        _flag("--in-place -i", "write what --fmt makes to the file", True),
+        _flag("--diff", "show what --fmt or --fix would change, and write nothing", True),
+        _value("--width", "N", "columns of --fmt, default 120", (), True),
         _value("--target", "TEXT", "what to compile for, as in 'llvm -mcpu=znver4'; default: this machine"),
     ),
     "Passes": (
@@ -72,12 +77,12 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         _repeat("--print-ir-after", "all|PASS,…", "print the module after passes, to stderr"),
         _repeat("--print-ir-before", "all|PASS,…", "print the module before passes", True),
         _flag("--print-ir-changed", "print the module after each pass that changes it", True),
-        _flag("--print-ir-diff", "print what each pass changes"),
+        _flag("--print-ir-diff", "print what each pass changes", True),
         _value("--print-ir-dir", "DIR", "write the module after each pass to DIR/003-fuse-ops.rlx", (), True),
         Option(("--timing",), "maybe", "json", "say where the time went", ("json",)),
         _value("--list", "WHAT", "list " + ", ".join(LISTS), LISTS),
         _value("--describe", "NAME", "explain a pass, pipeline, operator, intrinsic or code"),
-        _flag("--json", "lists and descriptions as JSON"),
+        _flag("--json", "lists and descriptions as JSON", True),
     ),
     "Run": (
         Option(("--run",), "maybe", "FN", "run a function (default: main) and print its result"),

@@ -8,7 +8,7 @@ from typing import Any
 
 from relaxlang.base.dtype import DType
 from relaxlang.base.source import Span
-from relaxlang.base.suggest import did_you_mean
+from relaxlang.base.suggest import suggestion
 from relaxlang.ir import prim, relax
 from relaxlang.ir.attrs import Attrs, freeze
 from relaxlang.ir.prim import INT64, PrimExpr
@@ -75,14 +75,9 @@ def bind(definition: OpDef, args: list[Any], kwargs: dict[str, Any], span: Span 
     names = [p.name for p in params]
     for name, value in kwargs.items():
         if name not in names:
-            near = did_you_mean(name, names)
-            hint = f"did you mean `{near}`?" if near else ""
+            unknown = f"`R.{definition.name}` has no parameter `{name}`"
             raise error(
-                "RLX0114",
-                f"`R.{definition.name}` has no parameter `{name}`",
-                span,
-                help=hint,
-                notes=[signature_text(definition)],
+                "RLX0114", unknown, span, notes=[signature_text(definition)], **suggestion(name, names, span)
             )
         if name in given:
             raise error("RLX0113", f"`R.{definition.name}` got `{name}` twice", span)

@@ -8,7 +8,7 @@ from typing import Any
 from relaxlang.base.diagnostics import fail
 from relaxlang.base.recursion import deep_recursion
 from relaxlang.base.source import Span
-from relaxlang.base.suggest import did_you_mean
+from relaxlang.base.suggest import suggestion
 from relaxlang.ir import relax
 from relaxlang.ir.struct_info import StructInfo
 from relaxlang.ops.definition import OpDef
@@ -52,8 +52,8 @@ class Operators:
         """The definition of an operator; a diagnostic when there is none."""
         found = self.find(name)
         if found is None:
-            near = did_you_mean(name, self.names())
-            fail("RLX0103", f"there is no operator `R.{name}`", span, help=f"did you mean `R.{near}`?" if near else "")
+            hint = suggestion(name, self.names(), span, "R.")
+            fail("RLX0103", f"there is no operator `R.{name}`", span, **hint)
         return found
 
     def make_call(self, name: str, args: list[Any], kwargs: dict[str, Any], span: Span | None) -> relax.Call:

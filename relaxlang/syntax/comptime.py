@@ -17,7 +17,7 @@ from typing import Any
 
 from relaxlang.base.dtype import DType
 from relaxlang.base.source import Span
-from relaxlang.base.suggest import did_you_mean
+from relaxlang.base.suggest import suggestion
 from relaxlang.ir import prim, tir
 from relaxlang.ir.prim import PrimExpr
 from relaxlang.syntax import tree
@@ -72,14 +72,9 @@ class Evaluator:
 
     def unknown_name(self, node: tree.Name, scope: Scope) -> Any:
         """The value of a name that no scope has; elaborators may define one."""
-        near = did_you_mean(node.id, scope.all_names() | set(BUILTINS)) if len(node.id) > 1 else None
-        raise error(
-            "RLX0101",
-            f"undefined name `{node.id}`",
-            node.span,
-            label="not defined here",
-            help=f"did you mean `{near}`?" if near else "",
-        )
+        names = scope.all_names() | set(BUILTINS) if len(node.id) > 1 else ()
+        hint = suggestion(node.id, names, node.span)
+        raise error("RLX0101", f"undefined name `{node.id}`", node.span, label="not defined here", **hint)
 
     # --- operations ---------------------------------------------------------------------------------------------------
     def binary(self, op: str, a: Any, b: Any, span: Span | None) -> Any:

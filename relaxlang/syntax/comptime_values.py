@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from relaxlang.base.diagnostics import Diagnostic, DiagnosticError
+from relaxlang.base.diagnostics import Diagnostic, DiagnosticError, Fix
 from relaxlang.base.dtype import DType
 from relaxlang.base.source import Span
-from relaxlang.base.suggest import did_you_mean
+from relaxlang.base.suggest import suggestion
 from relaxlang.ir import prim, relax, tir
 from relaxlang.ir.prim import PrimExpr
 from relaxlang.syntax import tree
@@ -23,10 +23,17 @@ MAX_BITS = 100_000
 
 
 def error(
-    code: str, message: str, span: Span | None, *, label: str = "", notes: Iterable[str] = (), help: str = ""
+    code: str,
+    message: str,
+    span: Span | None,
+    *,
+    label: str = "",
+    notes: Iterable[str] = (),
+    help: str = "",
+    fixes: Iterable[Fix] = (),
 ) -> DiagnosticError:
     """One diagnostic as an exception, to be raised."""
-    return DiagnosticError([Diagnostic(code, message, span, label=label, notes=notes, help=help)])
+    return DiagnosticError([Diagnostic(code, message, span, label=label, notes=notes, help=help, fixes=fixes)])
 
 
 class Scope:
@@ -108,13 +115,8 @@ class Namespace(Value):
     def attribute(self, ev: Evaluator, name: str, span: Span | None) -> Any:
         found = self.lookup(name)
         if found is None:
-            near = did_you_mean(name, self.names())
-            raise error(
-                "RLX0102",
-                f"`{self.path}` has no `{name}`",
-                span,
-                help=f"did you mean `{self.path}.{near}`?" if near else "",
-            )
+            hint = suggestion(name, self.names(), span, f"{self.path}.")
+            raise error("RLX0102", f"`{self.path}` has no `{name}`", span, **hint)
         return found
 
 
@@ -176,10 +178,7 @@ def bind_parameters(
         )
     for name, value in kwargs.items():
         if name not in names:
-            near = did_you_mean(name, names)
-            raise error(
-                "RLX0114", f"{what} has no parameter `{name}`", span, help=f"did you mean `{near}`?" if near else ""
-            )
+            raise error("RLX0114", f"{what} has no parameter `{name}`", span, **suggestion(name, names, span))
         if name in bound:
             raise error("RLX0113", f"{what} got `{name}` twice", span)
         bound[name] = value
@@ -223,10 +222,7 @@ def as_dtype(value: Any, span: Span | None) -> DType:
         try:
             return dtype(value)
         except ValueError:
-            near = did_you_mean(value, _DTYPE_NAMES)
-            raise error(
-                "RLX0205", f"`{value}` is not a dtype", span, help=f"did you mean `{near}`?" if near else ""
-            ) from None
+            raise error("RLX0205", f"`{value}` is not a dtype", span, **suggestion(value, _DTYPE_NAMES, span)) from None
     raise error("RLX0205", f"a dtype is expected, not {describe(value)}", span)
 
 

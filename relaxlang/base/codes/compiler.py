@@ -241,4 +241,9 @@ COMPILER: dict[str, CodeInfo] = {
         "A program made by a pass or through the Python API has expressions or statements nested tens of thousands "
         "deep. Text that deep could not be read back. Bind parts of the expression to variables.",
     ),
+    "RLX9003": CodeInfo(
+        "formatting would change the program",
+        "`relaxc --fmt` reads its own result back before it writes anything, and found another program than the one it "
+        "was given. The file is left alone. The fault is in relaxlang: please report it, with the file.",
+    ),
 }

@@ -7,7 +7,7 @@ from typing import Any
 
 from relaxlang.base.dtype import DType, dtype
 from relaxlang.base.source import Span
-from relaxlang.base.suggest import did_you_mean
+from relaxlang.base.suggest import suggestion
 from relaxlang.ir import prim, relax
 from relaxlang.ir.attrs import Attrs
 from relaxlang.ir.intrinsics import CARRIED, CARRIED_NAMESPACES
@@ -89,13 +89,8 @@ class TirNamespace(Namespace):
         unit = getattr(ev, "unit", None)
         if unit is not None and not unit.check:
             return Opaque(f"{self.path}.{name}")
-        near = did_you_mean(name, self.known())
-        raise error(
-            "RLX0102",
-            f"`{self.path}` has no `{name}`",
-            span,
-            help=f"did you mean `{self.path}.{near}`?" if near else "",
-        )
+        hint = suggestion(name, self.known(), span, f"{self.path}.")
+        raise error("RLX0102", f"`{self.path}` has no `{name}`", span, **hint)
 
     def known(self) -> Iterable[str]:
         """Every name, for suggestions."""
@@ -133,10 +128,8 @@ class RelaxNamespace(Namespace):
             return RELAX[canonical]
         if not unit.check:
             return Operator(full)
-        near = did_you_mean(full, {*RELAX, *unit.operators.names()})
-        raise error(
-            "RLX0103", f"there is no operator `R.{full}`", span, help=f"did you mean `R.{near}`?" if near else ""
-        )
+        hint = suggestion(full, {*RELAX, *unit.operators.names()}, span, "R.")
+        raise error("RLX0103", f"there is no operator `R.{full}`", span, **hint)
 
 
 class Operator(Value):

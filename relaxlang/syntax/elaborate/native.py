@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from relaxlang.base.source import Span
-from relaxlang.base.suggest import did_you_mean
+from relaxlang.base.suggest import suggestion
 from relaxlang.ir import relax
 from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import Evaluator, Value, describe, error
@@ -50,13 +50,8 @@ class Native(Value):
             if name in given:
                 raise error("RLX0113", f"`{self.name}` got `{name}` twice", span)
             if name not in self.names and name not in self.only and not self.open:
-                near = did_you_mean(name, (*self.names, *self.only))
-                raise error(
-                    "RLX0114",
-                    f"`{self.name}` has no parameter `{name}`",
-                    span,
-                    help=f"did you mean `{near}`?" if near else "",
-                )
+                hint = suggestion(name, (*self.names, *self.only), span)
+                raise error("RLX0114", f"`{self.name}` has no parameter `{name}`", span, **hint)
         for name in self.required[len(args) :]:
             if name not in kwargs:
                 raise error("RLX0113", f"`{self.name}` lacks its argument `{name}`", span)

@@ -7,7 +7,7 @@ from typing import Any
 
 from relaxlang.base.diagnostics import Diagnostic, DiagnosticError, Diagnostics, Label
 from relaxlang.base.source import Span
-from relaxlang.base.suggest import did_you_mean
+from relaxlang.base.suggest import suggestion
 from relaxlang.ir.module import AnyFunc
 from relaxlang.ir.relax import GlobalVar
 from relaxlang.ir.struct_info import StructInfo
@@ -76,9 +76,13 @@ class Unit:
             return declared.var
         if name in self.externs:
             return self.externs[name]
-        near = did_you_mean(name, (*self.functions, *self.externs))
-        raise error("RLX0101", f"the module has no function `{name}`", span, label="not defined in the module",
-                    help=f"did you mean `{near}`?" if near else "")  # fmt: skip
+        hint = suggestion(name, (*self.functions, *self.externs), span)
+        raise error("RLX0101", f"the module has no function `{name}`", span, label="not defined in the module", **hint)
+
+    def has_failed(self, name: str) -> bool:
+        """Whether a function of the module is faulty, so that what depends on it stays silent."""
+        declared = self.functions.get(name)
+        return declared is not None and declared.state == "failed"
 
     def defined_at(self, name: str) -> list[Label]:
         """The place of a function's definition, as a second label."""
