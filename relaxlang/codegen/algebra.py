@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Union
 
 from relaxlang.codegen.lltypes import float_literal
-from relaxlang.codegen.text import FunctionText, ModuleText, mangled
+from relaxlang.codegen.text import FunctionText, ModuleText, mangled, symbol
 
 Like = Union["Num", int, float]
 
@@ -50,13 +50,14 @@ class Num:
             text = "true" if value else "false"
         return Num(self.at, text if self.type[0] != "<" else f"splat ({of} {text})", self.type)
 
-    def _op(self, text: str, type: str = "") -> Num:
+    def op(self, text: str, type: str = "") -> Num:
+        """The value of an instruction, of this value's type unless another is given."""
         return Num(self.at, self.at.value(text), type or self.type)
 
     def _binary(self, integer: str, floating: str, other: Like, swap: bool = False) -> Num:
         a, b = self.ref, self.num(other).ref
         op = floating + " contract" if self.is_float else integer
-        return self._op(f"{op} {self.type} {b}, {a}" if swap else f"{op} {self.type} {a}, {b}")
+        return self.op(f"{op} {self.type} {b}, {a}" if swap else f"{op} {self.type} {a}, {b}")
 
     def __add__(self, other: Like) -> Num:
         return self._binary("add", "fadd", other)
@@ -81,28 +82,28 @@ class Num:
         return self._binary("sdiv", "fdiv", other, swap=True)
 
     def __neg__(self) -> Num:
-        return self._op(f"fneg {self.type} {self.ref}") if self.is_float else 0 - self
+        return self.op(f"fneg {self.type} {self.ref}") if self.is_float else 0 - self
 
     def __and__(self, other: Like) -> Num:
-        return self._op(f"and {self.type} {self.ref}, {self.num(other).ref}")
+        return self.op(f"and {self.type} {self.ref}, {self.num(other).ref}")
 
     def __or__(self, other: Like) -> Num:
-        return self._op(f"or {self.type} {self.ref}, {self.num(other).ref}")
+        return self.op(f"or {self.type} {self.ref}, {self.num(other).ref}")
 
     def __xor__(self, other: Like) -> Num:
-        return self._op(f"xor {self.type} {self.ref}, {self.num(other).ref}")
+        return self.op(f"xor {self.type} {self.ref}, {self.num(other).ref}")
 
     def __lshift__(self, by: Like) -> Num:
-        return self._op(f"shl {self.type} {self.ref}, {self.num(by).ref}")
+        return self.op(f"shl {self.type} {self.ref}, {self.num(by).ref}")
 
     def __rshift__(self, by: Like) -> Num:
         """Logical shift to the right."""
-        return self._op(f"lshr {self.type} {self.ref}, {self.num(by).ref}")
+        return self.op(f"lshr {self.type} {self.ref}, {self.num(by).ref}")
 
     def compare(self, predicate: str, other: Like) -> Num:
         """A comparison by LLVM's predicate: `olt`, `une`, … for floats, `slt`, `eq`, … for integers."""
         kind = "fcmp" if self.is_float else "icmp"
-        return self._op(f"{kind} {predicate} {self.type} {self.ref}, {self.num(other).ref}", self.like("i1"))
+        return self.op(f"{kind} {predicate} {self.type} {self.ref}, {self.num(other).ref}", self.like("i1"))
 
     def __lt__(self, other: Like) -> Num:
         return self.compare("olt" if self.is_float else "slt", other)
@@ -133,15 +134,15 @@ class Num:
         model = yes if isinstance(yes, Num) else no
         assert isinstance(model, Num)
         a, b = model.num(yes), model.num(no)
-        return self._op(f"select {self.type} {self.ref}, {a.type} {a.ref}, {b.type} {b.ref}", a.type)
+        return self.op(f"select {self.type} {self.ref}, {a.type} {a.ref}, {b.type} {b.ref}", a.type)
 
     def bits(self, scalar: str) -> Num:
         """The same bits as another type of the same width."""
-        return self._op(f"bitcast {self.type} {self.ref} to {self.like(scalar)}", self.like(scalar))
+        return self.op(f"bitcast {self.type} {self.ref} to {self.like(scalar)}", self.like(scalar))
 
     def convert(self, op: str, scalar: str) -> Num:
         """An LLVM conversion (`fpext`, `sitofp`, `trunc`, …) to lanes of type `scalar`."""
-        return self._op(f"{op} {self.type} {self.ref} to {self.like(scalar)}", self.like(scalar))
+        return self.op(f"{op} {self.type} {self.ref} to {self.like(scalar)}", self.like(scalar))
 
     def call(self, base: str, *others: Like) -> Num:
         """The LLVM intrinsic `base` with this value first and others of the same type."""
@@ -175,17 +176,12 @@ Function = Callable[..., Num]
 def inline_call(at: FunctionText, name: str, function: Function, *args: Num) -> Num:
     """Call `function` through an internal, always inlined LLVM function of its own for the types of `args`."""
     types = [a.type for a in args]
-    full = ".".join([name, *map(mangled, types)])
-    result: list[str] = []
-
-    def make() -> str:
-        text, of = define(at.module, f"{full}", function, types)
-        result.append(of)
-        return text
-
-    spelled = at.module.helper(full, make)
-    of = at.module.result_types.setdefault(full, result[0] if result else "")
-    return Num(at, at.call(of, spelled, *((a.type, a.ref) for a in args)), of)
+    full, module = ".".join([name, *map(mangled, types)]), at.module
+    result = module.helpers.get(full)
+    if result is None:
+        text, result = define(module, full, function, types)
+        module.add_helper(full, text, result)
+    return Num(at, at.call(result, symbol(full), *((a.type, a.ref) for a in args)), result)
 
 
 def define(module: ModuleText, name: str, function: Function, types: Sequence[str]) -> tuple[str, str]:
@@ -194,5 +190,5 @@ def define(module: ModuleText, name: str, function: Function, types: Sequence[st
     made = function(*(Num(body, f"%a{i}", t) for i, t in enumerate(types)))
     body.finish(f"ret {made.type} {made.ref}")
     params = ", ".join(f"{t} %a{i}" for i, t in enumerate(types))
-    head = f'define internal {made.type} @"{name}"({params}) alwaysinline nounwind memory(none)'
+    head = f"define internal {made.type} {symbol(name)}({params}) alwaysinline nounwind memory(none)"
     return body.text(head), made.type

@@ -21,7 +21,7 @@ def divide(a: Num, b: Num, of: DType, divisor: int | None, *, floor: bool, remai
         if divisor & (divisor - 1) == 0 and (floor or not signed):
             shift = divisor.bit_length() - 1
             op = "ashr" if signed else "lshr"
-            return a & (divisor - 1) if remainder else a._op(f"{op} {a.type} {a.ref}, {a.num(shift).ref}")
+            return a & (divisor - 1) if remainder else a.op(f"{op} {a.type} {a.ref}, {a.num(shift).ref}")
         return _divide(a, b, signed, floor, remainder)
     name = f"rlx.{'floor' if floor else 'trunc'}{'mod' if remainder else 'div'}.{of.scalar.name}"
     return inline_call(a.at, name, lambda x, y: _guarded(x, y, signed, floor, remainder), a, b)
@@ -38,21 +38,21 @@ def _guarded(a: Num, b: Num, signed: bool, floor: bool, remainder: bool) -> Num:
 
 def _divide(a: Num, b: Num, signed: bool, floor: bool, remainder: bool) -> Num:
     if not signed:
-        return a._op(f"{'urem' if remainder else 'udiv'} {a.type} {a.ref}, {b.ref}")
+        return a.op(f"{'urem' if remainder else 'udiv'} {a.type} {a.ref}, {b.ref}")
     if not floor:
-        return a._op(f"{'srem' if remainder else 'sdiv'} {a.type} {a.ref}, {b.ref}")
-    rest = a._op(f"srem {a.type} {a.ref}, {b.ref}")
+        return a.op(f"{'srem' if remainder else 'sdiv'} {a.type} {a.ref}, {b.ref}")
+    rest = a.op(f"srem {a.type} {a.ref}, {b.ref}")
     # The remainder has the dividend's sign; when that differs from the divisor's, one step down.
     differs = rest.differs(0) & ((rest ^ b) < 0)
     if remainder:
         return differs.where(rest + b, rest)
-    quotient = a._op(f"sdiv {a.type} {a.ref}, {b.ref}")
+    quotient = a.op(f"sdiv {a.type} {a.ref}, {b.ref}")
     return quotient + differs.convert("sext", a.scalar)
 
 
 def float_mod(a: Num, b: Num) -> Num:
     """numpy.fmod: the remainder with the dividend's sign."""
-    return a._op(f"frem {a.type} {a.ref}, {b.ref}")
+    return a.op(f"frem {a.type} {a.ref}, {b.ref}")
 
 
 def float_floor_mod(a: Num, b: Num) -> Num:
@@ -81,7 +81,7 @@ def shift(a: Num, by: Num, of: DType, left: bool) -> Num:
     fits = by.compare("ult", of.bits)
     op = "shl" if left else "ashr" if of.is_int else "lshr"
     amount = fits.where(by, by.num(0) if left or not of.is_int else by.num(of.bits - 1))
-    made = a._op(f"{op} {a.type} {a.ref}, {amount.ref}")
+    made = a.op(f"{op} {a.type} {a.ref}, {amount.ref}")
     return made if op == "ashr" else fits.where(made, 0)
 
 

@@ -305,7 +305,7 @@ def _fixed_point(x: Num, y: Num, q: Num, s: Num) -> Num:
     product = (x.convert("sext", "i64") << left) * y.convert("sext", "i64")
     half = (right > 0).where(right.num(1) << (right - 1).call("llvm.smax", 0), 0)
     total = product + half
-    return total._op(f"ashr {total.type} {total.ref}, {right.ref}").convert("trunc", "i32")
+    return total.op(f"ashr {total.type} {total.ref}, {right.ref}").convert("trunc", "i32")
 
 
 _TABLE: dict[str, Emit] = {

@@ -15,6 +15,8 @@ from __future__ import annotations
 
 import struct
 
+import numpy as np
+
 from relaxlang.base.dtype import DType
 
 
@@ -54,16 +56,20 @@ def is_narrow(of: DType) -> bool:
 
 
 def constant(value: int | float, of: DType) -> str:
-    """The LLVM literal of a number (rounded to the type already) for this dtype; a splat for vectors."""
+    """The LLVM literal of a number, rounded to this dtype; a splat for vectors."""
     if of.is_bool:
         text = "true" if value else "false"
     elif of.is_float:
-        text = float_literal(float(value), double=of.bits == 64)
+        text = float_literal(_narrowed(float(value), of), double=of.bits == 64)
     elif of.is_handle:
         return "null" if not value else f"inttoptr (i64 {value} to ptr)"
     else:
         text = str(int(value))
     return text if of.lanes == 1 else f"splat ({_scalar_value(of)} {text})"
+
+
+def _narrowed(value: float, of: DType) -> float:
+    return float(np.float64(value).astype(of.scalar.numpy)) if is_narrow(of) else value
 
 
 def float_literal(value: float, double: bool = False) -> str:

@@ -48,7 +48,7 @@ def _log(x: Num) -> Num:
     """The natural logarithm; the argument is no subnormal double."""
     bits = x.bits("i64")
     above = bits - 0x3FE6A09E667F3BCD  # the bits of sqrt(1/2)
-    exponent = above._op(f"ashr {above.type} {above.ref}, {above.num(52).ref}")
+    exponent = above.op(f"ashr {above.type} {above.ref}, {above.num(52).ref}")
     m = (bits - (exponent << 52)).bits("double")
     s = (m - 1.0) / (m + 1.0)
     made = exponent.convert("sitofp", "double") * math.log(2) + (s * s).polynomial(_LOG) * s

@@ -56,7 +56,7 @@ def log(x: Num) -> Num:
     tiny = x < 2.0**-126
     bits = tiny.where(x * 2.0**23, x).bits("i32")
     above = bits - 0x3F3504F3  # the bits of sqrt(1/2)
-    exponent = above._op(f"ashr {above.type} {above.ref}, {above.num(23).ref}")
+    exponent = above.op(f"ashr {above.type} {above.ref}, {above.num(23).ref}")
     f = (bits - (exponent << 23)).bits("float") - 1.0
     n = exponent.convert("sitofp", "float") + tiny.where(x.num(-23.0), 0.0)
     square = f * f

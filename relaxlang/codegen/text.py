@@ -7,7 +7,7 @@ named by its operand text (`%12`, `7`, `0x3FF0000000000000`); its type is known 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 _PLAIN = re.compile(r"[A-Za-z_$.][\w$.]*\Z")
 
@@ -21,16 +21,20 @@ def symbol(name: str) -> str:
 
 
 class ModuleText:
-    """The text of one LLVM module: declarations, constants, helper functions and functions, each once."""
+    """The text of one LLVM module: declarations, constants, helper functions and functions, each once.
+
+    `externals` are the functions that must be found when the code is loaded, `helpers` the result types of the helper
+    functions that it has.
+    """
 
     def __init__(self) -> None:
         self._declarations: dict[str, str] = {}
         self._constants: dict[bytes, str] = {}
-        self._helpers: dict[str, str] = {}
+        self._definitions: list[str] = []
+        self.helpers: dict[str, str] = {}
         self._functions: list[str] = []
         self._names: set[str] = set()
         self.externals: set[str] = set()
-        self.result_types: dict[str, str] = {}
 
     def declare(self, name: str, result: str, args: Iterable[str], attributes: str = "") -> str:
         """Declare a function that stands elsewhere; returns its symbol."""
@@ -43,9 +47,9 @@ class ModuleText:
         self.externals.add(name)
         return self.declare(name, result, args, attributes)
 
-    def intrinsic(self, base: str, of: str, args: Iterable[str] = (), *, result: str = "") -> str:
+    def intrinsic(self, base: str, of: str, args: Iterable[str] = ()) -> str:
         """Declare the LLVM intrinsic `base` overloaded for the type `of` (`llvm.sqrt`, `float`); returns its symbol."""
-        return self.declare(f"{base}.{mangled(of)}", result or of, args or (of,))
+        return self.declare(f"{base}.{mangled(of)}", of, args or (of,))
 
     def data(self, content: bytes, align: int = 64) -> str:
         """A constant of these bytes; returns its symbol."""
@@ -53,15 +57,13 @@ class ModuleText:
         if found is None:
             found = self._constants[content] = f"@data{len(self._constants)}"
             text = "".join(chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:02X}" for b in content)
-            self._helpers[found] = f'{found} = private constant [{len(content)} x i8] c"{text}", align {align}'
+            self._definitions.append(f'{found} = private constant [{len(content)} x i8] c"{text}", align {align}')
         return found
 
-    def helper(self, name: str, make: Callable[[], str]) -> str:
-        """The symbol of an internal function, whose text `make` gives when it is first asked for."""
-        if name not in self._helpers:
-            self._helpers[name] = ""  # so that helpers may use each other
-            self._helpers[name] = make()
-        return symbol(name)
+    def add_helper(self, name: str, text: str, result: str) -> None:
+        """Add an internal function that gives values of the type `result`."""
+        self.helpers[name] = result
+        self._definitions.append(text)
 
     def add(self, text: str) -> None:
         """Add a function's text."""
@@ -79,7 +81,7 @@ class ModuleText:
     def text(self, triple: str, data_layout: str) -> str:
         """The whole module."""
         head = f'target datalayout = "{data_layout}"\ntarget triple = "{triple}"\n'
-        parts = [head, *self._functions, *self._helpers.values(), *self._declarations.values()]
+        parts = [head, *self._functions, *self._definitions, *self._declarations.values()]
         return "\n".join(parts) + "\n"
 
 

@@ -162,3 +162,10 @@ def test_bits() -> None:
     binary("T.popcount(A[i]) + T.clz(B[i]) * 100", "int32")(a, b, made)
     wanted = np.bitwise_count(a.view("uint32")) + 100 * np.array([32 - int(v).bit_length() for v in b.view("uint32")])
     np.testing.assert_array_equal(made, wanted)
+
+
+@pytest.mark.parametrize("of", ["float16", "bfloat16", "float8_e4m3fn", "float32"])
+def test_constants_are_rounded_to_their_type(of: str) -> None:
+    x, made = np.ones(1, numpy_of(of)), np.zeros(1, "float64")
+    unary(f'T.Cast("float64", A[i] * T.{of}(0.1))', of, "float64")(x, made)
+    assert made[0] == float(np.float64(0.1).astype(numpy_of(of)))
