@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
 
 from relaxlang.base.source import Span
-from relaxlang.ir import relax
+from relaxlang.ir import prim, relax
 from relaxlang.ir.struct_info import StructInfo
-from relaxlang.ir.visit import Rewriter, on
+from relaxlang.ir.visit import Rewriter, Substitute, on
+
+_E = TypeVar("_E", relax.Function, relax.SeqExpr)
 
 
 class BindingRewriter(Rewriter):
@@ -68,3 +70,25 @@ class BindingRewriter(Rewriter):
         """A function with its body rewritten; parameters stay."""
         body: Any = self(node.body)
         return node if body is node.body else node.replace(body=body)
+
+
+class Specialize(Substitute):
+    """Replaces symbolic dimensions; variables get new ones of the new struct info, which `vars` remembers."""
+
+    def __init__(self, dims: Mapping[prim.Var, prim.PrimExpr]) -> None:
+        super().__init__(dims)
+        self.vars: dict[relax.Var, relax.Var] = {}
+
+    @on(relax.Var, relax.DataflowVar)
+    def variable(self, node: relax.Var) -> relax.Var:
+        """One new variable for each old one whose struct info changes."""
+        made = self.vars.get(node)
+        if made is None:
+            made = self.vars[node] = node.replace(struct_info=self.value(node.struct_info))
+        return made
+
+
+def specialize(node: _E, dims: Mapping[prim.Var, prim.PrimExpr]) -> _E:
+    """A function or its body with symbolic dimensions replaced, in the struct info of its variables too."""
+    made: _E = Specialize(dims)(node) if dims else node
+    return made

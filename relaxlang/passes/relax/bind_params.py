@@ -11,8 +11,9 @@ from relaxlang.base.suggest import did_you_mean
 from relaxlang.ir import prim, relax
 from relaxlang.ir.module import IRModule
 from relaxlang.ir.struct_info import TensorStructInfo
-from relaxlang.ir.visit import Rewriter, on, substitute
+from relaxlang.ir.visit import Rewriter, on
 from relaxlang.passes.base import Pass, PassContext
+from relaxlang.passes.bindings import specialize
 from relaxlang.runtime.ndarray import as_tensor
 
 
@@ -31,7 +32,7 @@ class BindParams(Pass):
 
 
 def bind_params(mod: IRModule, func_name: str, params: Mapping[str, Any]) -> IRModule:
-    """The module with parameters of one function bound to arrays. A diagnostic for a name or shape that does not fit."""
+    """A module with parameters of one function bound to arrays: a diagnostic for a name or shape that does not fit."""
     func = mod[func_name]
     if not isinstance(func, relax.Function):
         fail("RLX3112", f"`{func_name}` is no Relax function, its parameters can't be bound", func.span)
@@ -51,7 +52,7 @@ def bind_params(mod: IRModule, func_name: str, params: Mapping[str, Any]) -> IRM
         _match(name, names[name].struct_info, constant, dims)
         values[names[name]] = constant
     bound = func.replace(params=tuple(p for p in func.params if p not in values), body=_Replace(values)(func.body))
-    return mod.with_function(func_name, substitute(_retyped(bound, dims), dims))
+    return mod.with_function(func_name, specialize(bound, dims))
 
 
 def _match(name: str, info: Any, constant: relax.Constant, dims: dict[prim.Var, prim.PrimExpr]) -> None:
@@ -89,24 +90,3 @@ class _Replace(Rewriter):
     def var(self, node: relax.Var) -> relax.Expr:
         """A parameter's constant."""
         return self.values.get(node, node)
-
-
-class _Retype(Rewriter):
-    """Gives variables the struct info in which symbolic dimensions are replaced."""
-
-    def __init__(self, dims: Mapping[prim.Var, prim.PrimExpr]) -> None:
-        self.dims = dims
-        self.vars: dict[relax.Var, relax.Var] = {}
-
-    @on(relax.Var, relax.DataflowVar)
-    def var(self, node: relax.Var) -> relax.Var:
-        """One new variable for each old one."""
-        made = self.vars.get(node)
-        if made is None:
-            made = self.vars[node] = node.replace(struct_info=substitute(node.struct_info, self.dims))
-        return made
-
-
-def _retyped(func: relax.Function, dims: Mapping[prim.Var, prim.PrimExpr]) -> relax.Function:
-    made: relax.Function = _Retype(dims).below(func) if dims else func
-    return made
