@@ -100,6 +100,8 @@ class BufferMaker(Value):
         dtype = args[1] if len(args) > 1 else kwargs.pop("dtype", "float32")
         if shape is None:
             raise error("RLX0113", "`T.Buffer` lacks its argument `shape`", node.span)
+        if isinstance(shape, (tuple, list)):
+            shape = tuple(ev.quoted(d, node) if isinstance(d, str) else d for d in shape)  # type: ignore[attr-defined]
         return _undeclared(spec(node, shape, dtype, tuple(args[2:]), kwargs))
 
     def item(self, ev: Evaluator, index: Any, span: Span | None) -> Any:
@@ -201,6 +203,18 @@ def _alloc_buffer(
         return buffer
 
     return Pending("buffer", declare)
+
+
+def _scoped(name: str, scope: str) -> None:
+    def make(ev: BodyElaborator, node: tree.Call, shape: Any, dtype: Any = "float32", **fields: Any) -> Pending:
+        made: Pending = _alloc_buffer(ev, node, shape, dtype, scope=scope, **fields)
+        return made
+
+    names(name)(make)
+
+
+_scoped("alloc_shared", "shared")
+_scoped("alloc_local", "local")
 
 
 @names("decl_buffer")

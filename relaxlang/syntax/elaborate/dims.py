@@ -14,7 +14,9 @@ from relaxlang.base.dtype import DType, dtype
 from relaxlang.base.source import Span
 from relaxlang.ir import prim
 from relaxlang.syntax import tree
-from relaxlang.syntax.comptime import Namespace, Scope
+from relaxlang.syntax.comptime import Namespace, Scope, error, silent
+from relaxlang.syntax.elaborate.unit import Unit
+from relaxlang.syntax.parser import parse_quoted
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 SHAPED = frozenset({"Tensor", "Shape", "Buffer", "DTensor", "DynTensorType", "TensorType", "Prim", "match_buffer"})
@@ -141,6 +143,18 @@ def _mentioned(
             for word in _WORD.findall(annotation.span.text):
                 if word in declared:
                     yield word, annotation.span
+
+
+def quoted_tree(unit: Unit, text: str, place: tree.Expr) -> tree.Expr:
+    """The expression in a string, with its place where `place` is the literal itself."""
+    if isinstance(place, tree.Constant) and place.span is not None and place.value == text:
+        made = parse_quoted(place, unit.diagnostics)
+        if made is None:
+            raise silent()
+        return made
+    if not text.isidentifier():
+        raise error("RLX0221", f"the dimension {text!r} must stand as a literal in the shape", place.span)
+    return tree.Name(text, span=place.span)
 
 
 def is_free(name: str, scope: Scope) -> bool:

@@ -13,7 +13,7 @@ from relaxlang.ir.attrs import Attrs
 from relaxlang.ir.intrinsics import CARRIED, CARRIED_NAMESPACES
 from relaxlang.ir.prim import PrimExpr
 from relaxlang.syntax import tree
-from relaxlang.syntax.comptime import Evaluator, Namespace, Scope, Value, as_dtype, error
+from relaxlang.syntax.comptime import Closure, Evaluator, Namespace, Scope, Value, as_dtype, error
 from relaxlang.syntax.elaborate import buffers, module_names, relax_calls, relax_names, scalars, tir_names
 from relaxlang.syntax.elaborate.annotations import ANNOTATIONS
 from relaxlang.syntax.elaborate.relax_body import RelaxElaborator
@@ -143,6 +143,10 @@ class Operator(Value):
         return RelaxNamespace(f"R.{self.name}").attribute(ev, name, span)
 
     def call(self, ev: Evaluator, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> Any:
+        kwargs = {
+            k: scalars.index_map(ev, v, prim.INT64, node.span) if isinstance(v, Closure) else v
+            for k, v in kwargs.items()
+        }
         if not isinstance(ev, RelaxElaborator):
             raise error("RLX0105", f"`R.{self.name}` can be called only in a Relax function", node.span)
         if not ev.check and not ev.unit.operators.has(self.name):

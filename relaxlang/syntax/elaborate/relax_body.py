@@ -24,17 +24,16 @@ from relaxlang.ir.struct_info import (
     TupleStructInfo,
 )
 from relaxlang.syntax import tree
-from relaxlang.syntax.comptime import Evaluator, Scope, Value, describe, error
+from relaxlang.syntax.comptime import Evaluator, Scope, Value, describe, error, silent
 from relaxlang.syntax.core_ops import CORE_OPS
 from relaxlang.syntax.elaborate.annotations import WILDCARD
-from relaxlang.syntax.elaborate.dims import define_dimensions
+from relaxlang.syntax.elaborate.dims import define_dimensions, quoted_tree
 from relaxlang.syntax.elaborate.kernel_calls import check_kernel_call
 from relaxlang.syntax.elaborate.module_ref import result_known
 from relaxlang.syntax.elaborate.relax_names import CastValue, prim_value
 from relaxlang.syntax.elaborate.scalars import Fresh
 from relaxlang.syntax.elaborate.tir_names import fresh
 from relaxlang.syntax.elaborate.unit import Unit
-from relaxlang.syntax.parser import parse_quoted
 from relaxlang.syntax.spellings import BARE_NAMES
 from relaxlang.syntax.struct_info import BaseCheck, base_check, call_result, replaced, unify
 
@@ -180,13 +179,7 @@ class RelaxElaborator(Evaluator):
 
     def quoted(self, text: str, place: tree.Expr) -> Any:
         """The value of an expression in a string: a dimension such as `"n * 2"`."""
-        if isinstance(place, tree.Constant) and place.span is not None and place.value == text:
-            node = parse_quoted(place, self.unit.diagnostics)
-            if node is None:
-                raise DiagnosticError(())
-        else:
-            node = tree.Name(text, span=place.span)
-        return self.expr(node, self.scope)
+        return self.expr(quoted_tree(self.unit, text, place), self.scope)
 
     # --- operators ----------------------------------------------------------------------------------------------------
     def binary(self, op: str, a: Any, b: Any, span: Span | None) -> Any:
@@ -351,6 +344,8 @@ class RelaxElaborator(Evaluator):
         if not self.check:
             return call
         info = result_known(self.unit, function) if isinstance(function, relax.GlobalVar) else function.struct_info
+        if info is None and isinstance(function, relax.GlobalVar) and self.unit.has_failed(function.name):
+            raise silent()
         if info is None or info is OBJECT:
             return call.replace(struct_info=infos[0] if infos else OBJECT)
         if not isinstance(info, FuncStructInfo):

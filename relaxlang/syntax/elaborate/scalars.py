@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from relaxlang.arith.index_map import IndexMap
 from relaxlang.base.dtype import DType
 from relaxlang.base.node import Node
 from relaxlang.base.source import Span
@@ -239,6 +240,28 @@ def _reduce(
         lanes_of(value_index + 1, node.span) - 1,
         span=node.span,
     )
+
+
+@names("index_map")
+def _index_map(
+    ev: Evaluator, node: tree.Call, mapping: Any, *, inverse_index_map: Any = None, index_dtype: Any = "int64"
+) -> IndexMap:
+    inverse = None
+    if inverse_index_map is not None:
+        inverse = index_map(ev, inverse_index_map, as_dtype(index_dtype, node.span), node.span)
+    return index_map(ev, mapping, as_dtype(index_dtype, node.span), node.span, inverse)
+
+
+def index_map(ev: Evaluator, mapping: Any, of: DType, span: Span | None, inverse: IndexMap | None = None) -> IndexMap:
+    """The map between layouts that a lambda states: `lambda i, j: (i // 4, j, i % 4)`."""
+    if isinstance(mapping, IndexMap):
+        return mapping
+    if not isinstance(mapping, Closure) or any(p.kind for p in mapping.node.params):
+        raise error("RLX0116", "an index map is a lambda over the indices, by name", span)
+    params = [prim.Var(p.name, of, span=p.span) for p in mapping.node.params]
+    result = ev.expr(mapping.node.body, Scope({v.name: v for v in params}, mapping.scope))
+    values = result if isinstance(result, (tuple, list)) else (result,)
+    return IndexMap(tuple(params), tuple(prim.cast(scalar(v, span, of), of) for v in values), inverse, span=span)
 
 
 # --- intrinsics -------------------------------------------------------------------------------------------------------

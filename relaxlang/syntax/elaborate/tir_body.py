@@ -13,6 +13,7 @@ from relaxlang.ir.relax import GlobalVar
 from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import Builtin, Evaluator, Scope, assign, describe, error
 from relaxlang.syntax.elaborate.buffers import range_of
+from relaxlang.syntax.elaborate.dims import quoted_tree
 from relaxlang.syntax.elaborate.scalars import Fresh, call_function, scalar, vector_indices
 from relaxlang.syntax.elaborate.tir_names import METHODS, Meta, fresh, let_of
 from relaxlang.syntax.elaborate.tir_statements import STATEMENTS
@@ -147,6 +148,10 @@ class BodyElaborator(Evaluator):
             value = self.flat_buffer(value, prim.FLOAT32, span)
         return super().item(value, index, span)
 
+    def quoted(self, text: str, place: tree.Expr) -> Any:
+        """The value of a dimension in a string."""
+        return self.expr(quoted_tree(self.unit, text, _literal_in(place, text)), self.here or Scope())
+
     def attribute(self, value: Any, name: str, span: Span | None) -> Any:
         if isinstance(value, tir.Buffer) and name in METHODS:
             method = METHODS[name]
@@ -264,6 +269,13 @@ class BodyElaborator(Evaluator):
         of = prim._load_type(buffer.dtype, indices)
         stored = _as_stored(scalar(value, target.span, of.scalar), of, buffer, target.span)
         self.items.append(tir.BufferStore(buffer, stored, indices, span=target.span))
+
+
+def _literal_in(node: tree.Expr, text: str) -> tree.Expr:
+    """The string literal `text` among the dimensions of `T.Buffer(…)`, or the call itself."""
+    first = node.args[0] if isinstance(node, tree.Call) and node.args else node
+    parts = first.elements if isinstance(first, (tree.TupleExpr, tree.ListExpr)) else ()
+    return next((p for p in parts if isinstance(p, tree.Constant) and p.value == text), node)
 
 
 def _wrong_count(buffer: tir.Buffer, given: int, span: Span | None) -> DiagnosticError:

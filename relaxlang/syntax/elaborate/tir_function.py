@@ -27,6 +27,7 @@ def elaborate_prim_func(
     ev, inner = BodyElaborator(unit), Scope({}, scope)
     for name in node.type_params:
         ev.signature_vars[name] = inner.names[name] = prim.Var(name, prim.INT64, span=head(node))
+    ev.here = inner
     _parameters(ev, node, inner)
     body = ev.body(node.body, inner)
     if (ev.has_block or ev.root.alloc_buffers) and not _is_root(ev, body):

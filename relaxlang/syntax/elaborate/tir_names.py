@@ -13,7 +13,7 @@ from relaxlang.ir.prim import PrimExpr
 from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import Evaluator, Value, as_dtype, describe, error
 from relaxlang.syntax.elaborate.buffers import as_region
-from relaxlang.syntax.elaborate.native import Names, attributes
+from relaxlang.syntax.elaborate.native import Names, Native, attributes
 from relaxlang.syntax.elaborate.scalars import Fresh, as_range, extent_between, scalar
 from relaxlang.syntax.elaborate.tir_values import BlockHead, Domain, InitHead, Loop, Pending
 
@@ -340,6 +340,17 @@ def _let_stmt(ev: Evaluator, node: tree.Call, *args: Any, type_annotation: Any =
         return let_of(scalar(value, node.span, var.dtype), None, node.span, var)
     of = None if type_annotation is None else type_annotation if isinstance(type_annotation, DType) else None
     return let_of(scalar(args[0], node.span, of), of, node.span, var if isinstance(var, prim.Var) else None)
+
+
+class LetMaker(Native):
+    """`T.let`: a call, or, since TVM 0.24, an annotation: `x: T.let[T.int32] = value`."""
+
+    def item(self, ev: Evaluator, index: Any, span: Span | None) -> Any:
+        return index
+
+
+for _name in ("LetStmt", "let"):
+    names.table[_name] = LetMaker("T.let", _let_stmt)
 
 
 @names("bind", "Bind")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from relaxlang.arith.index_map import IndexMap
 from relaxlang.base.dtype import DType
 from relaxlang.ir import prim, relax, tir
 from relaxlang.ir.intrinsics import INTRINSICS
@@ -219,6 +220,21 @@ def _comm_reducer(p: Printer, node: prim.CommReducer) -> Doc:
     doc = bracket("T.comm_reducer(", [concat(f"lambda {', '.join(params)}: ", result), p.listed(node.identity)], ")")
     p.names.leave()
     return doc
+
+
+@prints(IndexMap)
+def _index_map(p: Printer, node: IndexMap) -> Doc:
+    p.names.enter()
+    params = ", ".join([p.define(v, v.name) for v in node.initial_indices])
+    doc: Doc = concat(f"lambda {params}: ", bracket("(", [p.doc(i) for i in node.final_indices], ")", lone_comma=True))
+    p.names.leave()
+    items = [doc]
+    if node.inverse_index_map is not None:
+        items.append(concat("inverse_index_map=", p.doc(node.inverse_index_map)))
+    of = node.initial_indices[0].dtype if node.initial_indices else prim.INT64
+    if of is not prim.INT64:
+        items.append(f'index_dtype="{of}"')
+    return bracket("T.index_map(", items, ")")
 
 
 @prints(prim.Reduce)

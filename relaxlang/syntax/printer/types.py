@@ -112,8 +112,6 @@ def annotation_needed(p: Printer, var: relax.Var, inferred: si.StructInfo | None
 
     if var.struct_info is None:  # in a module that was read without checking
         return False
-    if p.options.types == "all":
+    if p.options.types == "all" or inferred is None:
         return True
-    if inferred is None:
-        return not isinstance(var.struct_info, si.ObjectStructInfo)
     return not same_struct_info(var.struct_info, inferred)
