@@ -160,7 +160,7 @@ def test_large_constants_inline_and_in_a_side_file():
 
 def test_the_source_map_and_underlining():
     x = relax.Var("x")
-    call = relax.Call(relax.Op("exp"), (x,))
+    call = relax.Call(relax.Op("exp"), (x,), struct_info=x.struct_info)
     f = function(x, bindings=[relax.VarBinding(relax.Var("y"), call)])
     place = render_node(f, positions=True).find(call)
     assert script(f)[place.start : place.end] == "R.exp(x)"
