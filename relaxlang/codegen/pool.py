@@ -231,6 +231,8 @@ class Pool:
         names = [LAUNCH, "relaxlang_limit", "relaxlang_reset", "relaxlang_worker"]
         code = cache.fetch(_text(target.mtriple), target, compile.object_code)
         self._code = jit.load([code], names)
+        # Workers run this code until the process ends, past the end of the interpreter: it is never given back.
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._code))
         self.launch = self._code.addresses[LAUNCH]
         self._set_limit = self._function("relaxlang_limit")
         self._reset = self._function("relaxlang_reset")
