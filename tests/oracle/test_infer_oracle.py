@@ -1,7 +1,7 @@
 """Shape rules against apache-tvm: the same calls on random shapes, with constants and with variables.
 
-Both must infer the same dtype and rank, and where both know a dimension it must have the same value for random values of
-the variables. Where one refuses a call the other must refuse it too, unless `STRICT` says why not. Knowing
+Both must infer the same dtype and rank, and where both know a dimension it must have the same value for values of the
+variables. Where one refuses a call the other must refuse it too, unless `STRICT` says why not. Knowing
 more than TVM is fine. Tensors of different dtypes are not mixed: TVM lets some pairs through, relaxlang none.
 """
 
@@ -96,8 +96,29 @@ def calls(*names: str) -> Callable[[Callable[[Dice], Call]], Callable[[Dice], Ca
     return enter
 
 
-@calls("exp", "log", "sqrt", "rsqrt", "tanh", "sigmoid", "erf", "sin", "acos", "nn.gelu", "nn.silu", "abs", "negative", "ceil", "round", "isnan",
-       "square", "sign", "nn.relu", "zeros_like", "ones_like")  # fmt: skip
+@calls(
+    "exp",
+    "log",
+    "sqrt",
+    "rsqrt",
+    "tanh",
+    "sigmoid",
+    "erf",
+    "sin",
+    "acos",
+    "nn.gelu",
+    "nn.silu",
+    "abs",
+    "negative",
+    "ceil",
+    "round",
+    "isnan",
+    "square",
+    "sign",
+    "nn.relu",
+    "zeros_like",
+    "ones_like",
+)
 def _unary(dice: Dice) -> Call:
     return [dice.tensor(of=dice.of())], {}
 
@@ -198,25 +219,35 @@ def _conv2d(dice: Dice) -> Call:
     channels = 4 // groups if dice.random.random() < 0.9 else 3
     weight = Tensor(6, channels, dice.random.randint(1, 3), dice.random.randint(1, 3))
     return [Tensor(*[dims[c] for c in layout]), weight], {
-        "strides": dice.random.choice([1, 2, (2, 1)]), "padding": dice.random.choice([0, 1, (1, 0), (1, 0, 2, 1)]),
-        "dilation": dice.random.choice([1, 2]), "groups": groups, "data_layout": layout,
-    }  # fmt: skip
+        "strides": dice.random.choice([1, 2, (2, 1)]),
+        "padding": dice.random.choice([0, 1, (1, 0), (1, 0, 2, 1)]),
+        "dilation": dice.random.choice([1, 2]),
+        "groups": groups,
+        "data_layout": layout,
+    }
 
 
 @calls("nn.max_pool2d", "nn.avg_pool2d")
 def _pool2d(dice: Dice) -> Call:
     return [Tensor(dice.dim(), 3, dice.random.randint(4, 12), dice.random.randint(4, 12))], {
-        "pool_size": dice.random.choice([2, 3, (3, 2)]), "strides": dice.random.choice([1, 2, 3]),
-        "padding": dice.random.choice([0, 1]), "ceil_mode": dice.random.random() < 0.5,
-    }  # fmt: skip
+        "pool_size": dice.random.choice([2, 3, (3, 2)]),
+        "strides": dice.random.choice([1, 2, 3]),
+        "padding": dice.random.choice([0, 1]),
+        "ceil_mode": dice.random.random() < 0.5,
+    }
 
 
 @calls("nn.conv2d_transpose")
 def _transposed(dice: Dice) -> Call:
     stride = dice.random.choice([1, 2, 3])
-    return [Tensor(dice.dim(), 4, dice.random.randint(3, 8), dice.random.randint(3, 8)), Tensor(4, 3, dice.random.randint(1, 3), 3)], {
-        "strides": stride, "padding": dice.random.choice([0, 1]), "output_padding": dice.random.randint(0, stride),
-    }  # fmt: skip
+    return [
+        Tensor(dice.dim(), 4, dice.random.randint(3, 8), dice.random.randint(3, 8)),
+        Tensor(4, 3, dice.random.randint(1, 3), 3),
+    ], {
+        "strides": stride,
+        "padding": dice.random.choice([0, 1]),
+        "output_padding": dice.random.randint(0, stride),
+    }
 
 
 @calls("strided_slice")
@@ -328,8 +359,26 @@ def agree(mine: StructInfo, other: Any, variables: dict[str, Any]) -> str:
 
 # Calls that relaxlang refuses and TVM lets pass: axes beyond the rank of sorts, scans and flips, and shapes that cannot be
 # broadcast when a dimension further right is not decided; kernels longer than the padded input.
-STRICT = frozenset({"argsort", "sort", "cumsum", "cumprod", "flip", "power", "add", "subtract", "multiply", "divide", "maximum", "equal", "less",
-                    "greater_equal", "floor_divide", "nn.conv2d"})  # fmt: skip
+STRICT = frozenset(
+    {
+        "argsort",
+        "sort",
+        "cumsum",
+        "cumprod",
+        "flip",
+        "power",
+        "add",
+        "subtract",
+        "multiply",
+        "divide",
+        "maximum",
+        "equal",
+        "less",
+        "greater_equal",
+        "floor_divide",
+        "nn.conv2d",
+    }
+)
 
 
 @pytest.mark.parametrize("name", sorted(MAKERS))

@@ -1,7 +1,7 @@
 """Runs one operator on numpy arrays: inferred, lowered, and its kernel run by the reference interpreter.
 
-`dims` says what is known while compiling: "static" (every dimension), "symbolic" (dimensions other than 1 are variables,
-one for each size), "ranks" (ranks alone).
+`dims` says what is known while compiling: "static" (every dimension), "symbolic" (dimensions other than 1 are
+variables, one for each size), "ranks" (ranks alone).
 """
 
 from __future__ import annotations

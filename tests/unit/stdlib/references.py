@@ -23,8 +23,18 @@ def _to(x: Array, layout: str, order: str) -> Array:
     return np.transpose(x, [layout.index(c) for c in order])
 
 
-def conv(data: Array, weight: Array, strides: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1,
-         data_layout: str = "", kernel_layout: str = "", out_layout: str | None = None, out_dtype: str | None = None) -> Array:  # fmt: skip
+def conv(
+    data: Array,
+    weight: Array,
+    strides: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+    data_layout: str = "",
+    kernel_layout: str = "",
+    out_layout: str | None = None,
+    out_dtype: str | None = None,
+) -> Array:
     """A convolution over all dimensions after the first two, in any layout."""
     axes = "DHW"[-(data.ndim - 2) :]
     n = len(axes)
@@ -47,8 +57,17 @@ def conv(data: Array, weight: Array, strides: Any = 1, padding: Any = 0, dilatio
     return _to(out, "NC" + axes, out_layout or data_layout).astype(out_dtype or data.dtype)
 
 
-def conv_transpose(data: Array, weight: Array, strides: Any = 1, padding: Any = 0, output_padding: Any = 0, dilation: Any = 1,
-                   groups: int = 1, data_layout: str = "", kernel_layout: str = "") -> Array:  # fmt: skip
+def conv_transpose(
+    data: Array,
+    weight: Array,
+    strides: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+    data_layout: str = "",
+    kernel_layout: str = "",
+) -> Array:
     """Every input spreads over a window of the output."""
     axes = "DHW"[-(data.ndim - 2) :]
     n = len(axes)
@@ -71,8 +90,18 @@ def conv_transpose(data: Array, weight: Array, strides: Any = 1, padding: Any = 
     return _to(out[(slice(None), slice(None), *crop)], "NC" + axes, data_layout).astype(data.dtype)
 
 
-def pool(kind: str, data: Array, pool_size: Any = 1, strides: Any = 1, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
-         count_include_pad: bool = False, layout: str = "", out_layout: str | None = None) -> Array:  # fmt: skip
+def pool(
+    kind: str,
+    data: Array,
+    pool_size: Any = 1,
+    strides: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    count_include_pad: bool = False,
+    layout: str = "",
+    out_layout: str | None = None,
+) -> Array:
     """Maximum or mean of windows."""
     axes = "DHW"[-(data.ndim - 2) :]
     n = len(axes)
@@ -128,8 +157,15 @@ def normalized(x: Array, axes: tuple[int, ...], epsilon: float) -> Array:
     return (x - x.mean(axes, keepdims=True)) / np.sqrt(x.var(axes, keepdims=True) + epsilon)
 
 
-def attention(query: Array, key: Array, value: Array, bias: Array | None = None, scale: float | None = None,
-              causal_mask: str | None = None, window_size: int | None = None) -> Array:  # fmt: skip
+def attention(
+    query: Array,
+    key: Array,
+    value: Array,
+    bias: Array | None = None,
+    scale: float | None = None,
+    causal_mask: str | None = None,
+    window_size: int | None = None,
+) -> Array:
     """Scores, masks, softmax, mean of the values."""
     q, k, v = (np.moveaxis(t.astype("float64"), 2, 1) for t in (query, key, value))
     k, v = (np.repeat(t, q.shape[1] // t.shape[1], axis=1) for t in (k, v))
@@ -140,3 +176,24 @@ def attention(query: Array, key: Array, value: Array, bias: Array | None = None,
     seen = np.ones((q.shape[2], k.shape[2]), bool) if causal_mask is None else j <= at
     seen = seen if window_size is None else seen & (j > at - window_size)
     return np.moveaxis(softmax(np.where(seen, scores, -np.inf)) @ v, 1, 2).astype(query.dtype)
+
+
+def nms(boxes: Array, scores: Array, most: Array, limit: Array, least: Array) -> tuple[Array, Array]:
+    """Rows (batch, class, box) of the boxes kept in each class, filled up with -1, and their number."""
+
+    def overlap(a: Array, b: Array) -> float:
+        sides = np.maximum(np.minimum(a[2:], b[2:]) - np.maximum(a[:2], b[:2]), 0)
+        common = sides[0] * sides[1]
+        return float(common / (np.prod(a[2:] - a[:2]) + np.prod(b[2:] - b[:2]) - common))
+
+    found = []
+    for b, c in np.ndindex(scores.shape[:2]):
+        kept: list[int] = []
+        for i in np.argsort(-scores[b, c], kind="stable"):
+            apart = all(overlap(boxes[b, i], boxes[b, j]) <= limit for j in kept)
+            if scores[b, c, i] > least and len(kept) < most and apart:
+                kept.append(int(i))
+        found += [(b, c, i) for i in kept]
+    out = np.full((scores.size, 3), -1, "int64")
+    out[: len(found)] = np.array(found, "int64").reshape(-1, 3)
+    return out, np.array([len(found)])

@@ -68,21 +68,48 @@ def _wide(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
 
 
 FLOAT_UNARY: dict[str, Callable[..., Any]] = {
-    "acos": np.arccos, "acosh": np.arccosh, "asin": np.arcsin, "asinh": np.arcsinh, "atan": np.arctan,
-    "atanh": np.arctanh, "cos": np.cos, "cosh": np.cosh, "exp": np.exp, "log": np.log, "sin": np.sin, "sinh": np.sinh,
-    "sqrt": np.sqrt, "tan": np.tan, "tanh": np.tanh, "erf": _erf, "sigmoid": _sigmoid, "rsqrt": lambda x: 1 / np.sqrt(x),
+    "acos": np.arccos,
+    "acosh": np.arccosh,
+    "asin": np.arcsin,
+    "asinh": np.arcsinh,
+    "atan": np.arctan,
+    "atanh": np.arctanh,
+    "cos": np.cos,
+    "cosh": np.cosh,
+    "exp": np.exp,
+    "log": np.log,
+    "sin": np.sin,
+    "sinh": np.sinh,
+    "sqrt": np.sqrt,
+    "tan": np.tan,
+    "tanh": np.tanh,
+    "erf": _erf,
+    "sigmoid": _sigmoid,
+    "rsqrt": lambda x: 1 / np.sqrt(x),
     "nn.silu": _wide(lambda x: x * _sigmoid(x)),
     "nn.gelu": _wide(lambda x: 0.5 * x * (1 + _erf(x / np.sqrt(2)))),
     "nn.gelu_tanh": _wide(lambda x: 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))),
     "nn.selu": _wide(lambda x: 1.0507009873554805 * np.where(x > 0, x, 1.6732632423543772 * (np.exp(x) - 1))),
     "nn.softplus": _wide(lambda x: np.where(x > 20, x, np.log1p(np.exp(x)))),
-}  # fmt: skip
+}
 ANY_UNARY: dict[str, Callable[..., Any]] = {
-    "abs": np.abs, "ceil": np.ceil, "floor": np.floor, "round": np.round, "trunc": np.trunc, "negative": np.negative,
-    "sign": np.sign, "square": np.square, "isnan": np.isnan, "isinf": np.isinf, "isfinite": np.isfinite,
-    "logical_not": np.logical_not, "nn.relu": lambda x: np.maximum(x, x.dtype.type(0)),
-    "nn.relu6": lambda x: np.clip(x, 0, 6).astype(x.dtype), "zeros_like": np.zeros_like, "ones_like": np.ones_like,
-}  # fmt: skip
+    "abs": np.abs,
+    "ceil": np.ceil,
+    "floor": np.floor,
+    "round": np.round,
+    "trunc": np.trunc,
+    "negative": np.negative,
+    "sign": np.sign,
+    "square": np.square,
+    "isnan": np.isnan,
+    "isinf": np.isinf,
+    "isfinite": np.isfinite,
+    "logical_not": np.logical_not,
+    "nn.relu": lambda x: np.maximum(x, x.dtype.type(0)),
+    "nn.relu6": lambda x: np.clip(x, 0, 6).astype(x.dtype),
+    "zeros_like": np.zeros_like,
+    "ones_like": np.ones_like,
+}
 INT_IDENTITY = ("ceil", "floor", "round", "trunc")
 
 
@@ -127,10 +154,21 @@ BROADCAST = (
     ((1,), (1,)),
 )
 BINARY: dict[str, Callable[..., Any]] = {
-    "add": np.add, "subtract": np.subtract, "multiply": np.multiply, "maximum": np.maximum, "minimum": np.minimum,
-    "equal": np.equal, "not_equal": np.not_equal, "less": np.less, "less_equal": np.less_equal, "greater": np.greater,
-    "greater_equal": np.greater_equal, "floor_divide": np.floor_divide, "floor_mod": np.mod, "mod": np.fmod,
-}  # fmt: skip
+    "add": np.add,
+    "subtract": np.subtract,
+    "multiply": np.multiply,
+    "maximum": np.maximum,
+    "minimum": np.minimum,
+    "equal": np.equal,
+    "not_equal": np.not_equal,
+    "less": np.less,
+    "less_equal": np.less_equal,
+    "greater": np.greater,
+    "greater_equal": np.greater_equal,
+    "floor_divide": np.floor_divide,
+    "floor_mod": np.mod,
+    "mod": np.fmod,
+}
 FLOAT_BINARY: dict[str, Callable[..., Any]] = {
     "divide": np.divide,
     "atan2": np.arctan2,
@@ -138,9 +176,13 @@ FLOAT_BINARY: dict[str, Callable[..., Any]] = {
     "power": lambda a, b: np.power(np.abs(a), b),
 }
 INT_BINARY: dict[str, Callable[..., Any]] = {
-    "bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or, "bitwise_xor": np.bitwise_xor,
-    "logical_and": np.logical_and, "logical_or": np.logical_or, "logical_xor": np.logical_xor,
-}  # fmt: skip
+    "bitwise_and": np.bitwise_and,
+    "bitwise_or": np.bitwise_or,
+    "bitwise_xor": np.bitwise_xor,
+    "logical_and": np.logical_and,
+    "logical_or": np.logical_or,
+    "logical_xor": np.logical_xor,
+}
 
 
 def _truncated(a: Array, b: Array) -> Array:
@@ -164,8 +206,12 @@ def binary() -> None:
     case("power", ints(3, 4, low=-3, high=4), ints(3, 4, low=0, high=4), ref=np.power)
     case("left_shift", ints(3, 4, low=0), ints(4, low=0, high=8), ref=np.left_shift)
     case("right_shift", ints(3, 4, low=-999, high=999), ints(4, low=0, high=8), ref=np.right_shift)
-    case("log_add_exp", np.array([np.inf, -np.inf, 1000.0], "float32"), np.array([np.inf, -np.inf, -1000.0], "float32"),
-         ref=np.logaddexp)  # fmt: skip
+    case(
+        "log_add_exp",
+        np.array([np.inf, -np.inf, 1000.0], "float32"),
+        np.array([np.inf, -np.inf, -1000.0], "float32"),
+        ref=np.logaddexp,
+    )
     for shapes in (((3, 4), (3, 4), (4,)), ((3, 1), (1, 4), ()), ((4,), (3, 4), (1, 4))):
         c, x, y = RNG.random(shapes[0]) < 0.5, floats(*shapes[1]), floats(*shapes[2])
         case("where", c, x, y, ref=np.where)
@@ -205,8 +251,13 @@ def reductions() -> None:
         case(name, floats(1, 5), axis=0, ref=_as(function), rtol=1e-5)
         case(name, floats(0, 3), axis=1, ref=_as(function))
         case(name, SPECIAL[:3], ref=_as(function))
-        case(name, floats(40, 50, dtype="float16"), axis=1, rtol=2e-3,
-             ref=lambda x, axis, f=function: f(x.astype("float32"), axis=axis).astype("float16"))  # fmt: skip
+        case(
+            name,
+            floats(40, 50, dtype="float16"),
+            axis=1,
+            rtol=2e-3,
+            ref=lambda x, axis, f=function: f(x.astype("float32"), axis=axis).astype("float16"),
+        )
     for name in ("sum", "prod"):
         case(name, floats(3, 0), axis=1, ref=_as(table[name]))
     for name in ("sum", "max", "min"):
@@ -216,8 +267,13 @@ def reductions() -> None:
     for name, function in (("argmax", np.argmax), ("argmin", np.argmin)):
         for axis in (None, 0, -1, 1):
             for keep in (False, True):
-                case(name, ints(3, 4, 2, low=0, high=3).astype("float32"), axis=axis, keepdims=keep, ref=lambda x, axis, keepdims, f=function: f(
-                    x, axis=axis, keepdims=keepdims))  # fmt: skip
+                case(
+                    name,
+                    ints(3, 4, 2, low=0, high=3).astype("float32"),
+                    axis=axis,
+                    keepdims=keep,
+                    ref=lambda x, axis, keepdims, f=function: f(x, axis=axis, keepdims=keepdims),
+                )
         case(name, ints(5, 9, low=0, high=3), axis=1, ref=lambda x, axis, f=function: f(x, axis=axis))
         nans = floats(4, 5)
         nans[1, 3] = nans[1, 2] = nans[2, 0] = np.nan
@@ -228,8 +284,14 @@ def reductions() -> None:
     for axis in (None, 0, -1):
         for to in (None, "float64"):
             for name, scan in (("cumsum", np.cumsum), ("cumprod", np.cumprod)):
-                case(name, floats(3, 4), axis=axis, dtype=to, rtol=1e-5,
-                     ref=lambda x, axis, dtype, f=scan: f(x, axis=axis, dtype=dtype))  # fmt: skip
+                case(
+                    name,
+                    floats(3, 4),
+                    axis=axis,
+                    dtype=to,
+                    rtol=1e-5,
+                    ref=lambda x, axis, dtype, f=scan: f(x, axis=axis, dtype=dtype),
+                )
     case("cumsum", floats(2, 3, 4), axis=1, ref=lambda x, axis: np.cumsum(x, axis), rtol=1e-5)
     case(
         "cumsum",
@@ -279,8 +341,15 @@ def creation() -> None:
         depth=4,
         ref=lambda i, on, off, depth: np.eye(4, dtype="int64")[i] * 5,
     )
-    case("one_hot", ints(2, 3, low=0, high=4), 1.0, 0.0, depth=4, axis=1, ref=lambda i, on, off, depth, axis: np.moveaxis(
-        np.eye(4, dtype="float32")[i], -1, 1))  # fmt: skip
+    case(
+        "one_hot",
+        ints(2, 3, low=0, high=4),
+        1.0,
+        0.0,
+        depth=4,
+        axis=1,
+        ref=lambda i, on, off, depth, axis: np.moveaxis(np.eye(4, dtype="float32")[i], -1, 1),
+    )
     case("shape_to_tensor", (2, 3, 4), ref=lambda s: np.array(s))
     case("size", floats(2, 3), ref=lambda x: np.array(6))
     a, b, c = floats(2), floats(3), floats(4)
@@ -344,8 +413,15 @@ def slices() -> None:
         (-1, 0, -2),
         (7, 9, 1),
     ):
-        case("strided_slice", x, axes=(0,), begin=(begin,), end=(end,), strides=(step,),
-             ref=lambda x, axes, begin, end, strides: x[_slice(begin[0], end[0], strides[0], 6)])  # fmt: skip
+        case(
+            "strided_slice",
+            x,
+            axes=(0,),
+            begin=(begin,),
+            end=(end,),
+            strides=(step,),
+            ref=lambda x, axes, begin, end, strides: x[_slice(begin[0], end[0], strides[0], 6)],
+        )
     case("strided_slice", x, axes=(0, -1), begin=(1, 2), end=(5, 4), ref=lambda x, axes, begin, end: x[1:5, 2:4])
     case(
         "strided_slice",

@@ -1,4 +1,4 @@
-"""The tables' second part: products, convolution, pooling, normalisation, attention, indexing, sorting, quantisation."""
+"""The tables' second part: products, windows, normalisation, attention, indexing, sorting, quantisation, images."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tests.unit.stdlib import references as refs
-from tests.unit.stdlib.table import SPECIAL, Array, case, floats, ints
+from tests.unit.stdlib.table import RNG, SPECIAL, Array, case, floats, ints
 
 
 def products() -> None:
@@ -37,16 +37,28 @@ def products() -> None:
     )
     case("outer", floats(3), floats(4), ref=np.outer)
     for text, *shapes in (
-        ("ij,jk->ik", (2, 3), (3, 4)), ("ij,jk", (2, 3), (3, 4)), ("bij,bjk->bik", (2, 3, 4), (2, 4, 5)), ("ii->i", (3, 3)), ("ij->", (2, 3)),
-        ("i,j,k->ijk", (2,), (3,), (4,)), ("...ij,...jk->...ik", (2, 3, 4), (4, 5)), ("ij->ji", (2, 3)), ("i,i->", (4,), (4,)),
-    ):  # fmt: skip
+        ("ij,jk->ik", (2, 3), (3, 4)),
+        ("ij,jk", (2, 3), (3, 4)),
+        ("bij,bjk->bik", (2, 3, 4), (2, 4, 5)),
+        ("ii->i", (3, 3)),
+        ("ij->", (2, 3)),
+        ("i,j,k->ijk", (2,), (3,), (4,)),
+        ("...ij,...jk->...ik", (2, 3, 4), (4, 5)),
+        ("ij->ji", (2, 3)),
+        ("i,i->", (4,), (4,)),
+    ):
         case("einsum", tuple(floats(*s) for s in shapes), text, ref=lambda t, s: np.einsum(s, *t), rtol=1e-5)
 
 
 def convolutions() -> None:
     for attrs in (
-        {}, {"strides": (2, 1)}, {"padding": (1, 2)}, {"padding": (1, 0, 2, 1)}, {"dilation": 2}, {"strides": 2, "padding": 1, "dilation": (1, 2)},
-    ):  # fmt: skip
+        {},
+        {"strides": (2, 1)},
+        {"padding": (1, 2)},
+        {"padding": (1, 0, 2, 1)},
+        {"dilation": 2},
+        {"strides": 2, "padding": 1, "dilation": (1, 2)},
+    ):
         case("nn.conv2d", floats(2, 3, 7, 6), floats(4, 3, 3, 2), **attrs, ref=refs.conv, rtol=1e-4)
     case("nn.conv2d", floats(1, 4, 5, 5), floats(6, 2, 3, 3), groups=2, ref=refs.conv, rtol=1e-4)
     case("nn.conv2d", floats(1, 4, 5, 5), floats(4, 1, 3, 3), groups=4, padding=1, ref=refs.conv, rtol=1e-4)
@@ -126,12 +138,26 @@ def pools() -> None:
                 attrs.setdefault("count_include_pad", kind == "avg" and x.ndim != 4)
                 return refs.pool(kind, x, **attrs)
 
-            for attrs in ({"pool_size": 2}, {"pool_size": 3, "strides": 2}, {"pool_size": 3, "strides": 2, "padding": 1},
-                          {"pool_size": 2, "strides": 3, "ceil_mode": True}, {"pool_size": 2, "dilation": 2}):  # fmt: skip
+            for attrs in (
+                {"pool_size": 2},
+                {"pool_size": 3, "strides": 2},
+                {"pool_size": 3, "strides": 2, "padding": 1},
+                {"pool_size": 2, "strides": 3, "ceil_mode": True},
+                {"pool_size": 2, "dilation": 2},
+            ):
                 case(f"nn.{kind}_pool{n}d", floats(*shape), **attrs, ref=ref, rtol=1e-5)
         for include in (False, True):
-            case(f"nn.avg_pool{n}d", floats(*shape), pool_size=3, strides=2, padding=1, ceil_mode=True, count_include_pad=include,
-                 ref=lambda x, **attrs: refs.pool("avg", x, **attrs), rtol=1e-5)  # fmt: skip
+            case(
+                f"nn.avg_pool{n}d",
+                floats(*shape),
+                pool_size=3,
+                strides=2,
+                padding=1,
+                ceil_mode=True,
+                count_include_pad=include,
+                ref=lambda x, **attrs: refs.pool("avg", x, **attrs),
+                rtol=1e-5,
+            )
         for size in (None, 1, 2, 3):
             case(f"nn.adaptive_avg_pool{n}d", floats(*shape), output_size=size, ref=refs.adaptive, rtol=1e-5)
     case(
@@ -141,8 +167,15 @@ def pools() -> None:
         layout="NHWC",
         ref=lambda x, **attrs: refs.pool("max", x, **attrs),
     )
-    case("nn.max_pool2d", np.arange(25, dtype="float32").reshape(1, 1, 5, 5), pool_size=2, strides=3, padding=1, ceil_mode=True,
-         ref=lambda x, **attrs: refs.pool("max", x, **attrs))  # fmt: skip
+    case(
+        "nn.max_pool2d",
+        np.arange(25, dtype="float32").reshape(1, 1, 5, 5),
+        pool_size=2,
+        strides=3,
+        padding=1,
+        ceil_mode=True,
+        ref=lambda x, **attrs: refs.pool("max", x, **attrs),
+    )
 
 
 def norms() -> None:
@@ -159,23 +192,69 @@ def norms() -> None:
     case("nn.log_softmax", big, ref=lambda x: np.array([[-0.31326169, -1.31326169], [-np.inf, 0]], "float32"))
     for axes in ([-1], [1, 2]):
         shape = tuple(np.array((2, 3, 4))[axes])
-        case("nn.layer_norm", floats(2, 3, 4), floats(*shape), floats(*shape), axes=axes, rtol=1e-4, ref=lambda x, g, b, axes: refs.normalized(
-            x, tuple(axes), 1e-5) * g + b)  # fmt: skip
-        case("nn.rms_norm", floats(2, 3, 4), floats(*shape), axes=axes, rtol=1e-4, ref=lambda x, w, axes: (
-            x / np.sqrt((x**2).mean(tuple(axes), keepdims=True) + 1e-5) * w).astype("float32"))  # fmt: skip
-    case("nn.layer_norm", floats(2, 64, dtype="float16"), floats(64, dtype="float16"), floats(64, dtype="float16"), axes=[-1], rtol=5e-3,
-         ref=lambda x, g, b, axes: (refs.normalized(x.astype("float32"), (-1,), 1e-5) * g + b).astype("float16"))  # fmt: skip
-    case("nn.layer_norm", (floats(1, 100) + 100).astype("float32"), floats(100), floats(100), axes=[-1], rtol=1e-3, ref=lambda x, g, b, axes: (
-        refs.normalized(x.astype("float64"), (-1,), 1e-5) * g + b).astype("float32"))  # fmt: skip
+        case(
+            "nn.layer_norm",
+            floats(2, 3, 4),
+            floats(*shape),
+            floats(*shape),
+            axes=axes,
+            rtol=1e-4,
+            ref=lambda x, g, b, axes: refs.normalized(x, tuple(axes), 1e-5) * g + b,
+        )
+        case(
+            "nn.rms_norm",
+            floats(2, 3, 4),
+            floats(*shape),
+            axes=axes,
+            rtol=1e-4,
+            ref=lambda x, w, axes: (x / np.sqrt((x**2).mean(tuple(axes), keepdims=True) + 1e-5) * w).astype("float32"),
+        )
+    case(
+        "nn.layer_norm",
+        floats(2, 64, dtype="float16"),
+        floats(64, dtype="float16"),
+        floats(64, dtype="float16"),
+        axes=[-1],
+        rtol=5e-3,
+        ref=lambda x, g, b, axes: (refs.normalized(x.astype("float32"), (-1,), 1e-5) * g + b).astype("float16"),
+    )
+    case(
+        "nn.layer_norm",
+        (floats(1, 100) + 100).astype("float32"),
+        floats(100),
+        floats(100),
+        axes=[-1],
+        rtol=1e-3,
+        ref=lambda x, g, b, axes: (refs.normalized(x.astype("float64"), (-1,), 1e-5) * g + b).astype("float32"),
+    )
     x, g, b = floats(2, 4, 3, 2), floats(4), floats(4)
 
     def channels(v: Array) -> Array:
         return v.reshape(1, -1, 1, 1)
 
-    case("nn.instance_norm", x, g, b, channel_axis=1, axes=[2, 3], rtol=1e-4,
-         ref=lambda x, g, b, **a: refs.normalized(x, (2, 3), 1e-5) * channels(g) + channels(b))  # fmt: skip
-    case("nn.group_norm", x, g, b, num_groups=2, channel_axis=1, axes=[2, 3], rtol=1e-4, ref=lambda x, g, b, **a: refs.normalized(
-        x.reshape(2, 2, 2, 3, 2), (2, 3, 4), 1e-5).reshape(x.shape) * channels(g) + channels(b))  # fmt: skip
+    case(
+        "nn.instance_norm",
+        x,
+        g,
+        b,
+        channel_axis=1,
+        axes=[2, 3],
+        rtol=1e-4,
+        ref=lambda x, g, b, **a: refs.normalized(x, (2, 3), 1e-5) * channels(g) + channels(b),
+    )
+    case(
+        "nn.group_norm",
+        x,
+        g,
+        b,
+        num_groups=2,
+        channel_axis=1,
+        axes=[2, 3],
+        rtol=1e-4,
+        ref=lambda x, g, b, **a: (
+            refs.normalized(x.reshape(2, 2, 2, 3, 2), (2, 3, 4), 1e-5).reshape(x.shape) * channels(g) + channels(b)
+        ),
+    )
     mean, var = floats(4), np.abs(floats(4)) + 1
 
     def batch_norm(x: Array, g: Array, b: Array, m: Array, v: Array, axis: int, training: bool) -> tuple[Array, ...]:
@@ -344,8 +423,12 @@ def indexing() -> None:
 
 
 _COMBINE: dict[str, Any] = {
-    "update": lambda a, b: b, "add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum,
-}  # fmt: skip
+    "update": lambda a, b: b,
+    "add": np.add,
+    "mul": np.multiply,
+    "max": np.maximum,
+    "min": np.minimum,
+}
 
 
 def _scatter(x: Array, i: Array, u: Array, axis: int = 0, reduction: str = "update") -> Array:
@@ -430,8 +513,13 @@ def sorting() -> None:
         ref=lambda x, e, out_int32: np.searchsorted(e, x).astype("int32"),
     )
     prob = np.array([[0.2, 0.3, 0.5], [0.9, 0.05, 0.05]], "float32")
-    case("multinomial_from_uniform", prob, np.array([[0.1], [0.6], [0.92], [1.0]], "float32"), np.array([[0], [0], [1], [1]]),
-         ref=lambda p, u, i: np.array([[0], [2], [1], [2]]))  # fmt: skip
+    case(
+        "multinomial_from_uniform",
+        prob,
+        np.array([[0.1], [0.6], [0.92], [1.0]], "float32"),
+        np.array([[0], [0], [1], [1]]),
+        ref=lambda p, u, i: np.array([[0], [2], [1], [2]]),
+    )
     case("unique", ties, ref=np.unique)
     case(
         "unique",
@@ -455,9 +543,51 @@ def quantisation() -> None:
     case("quantize", x, scale, zero, ref=quantized)
     case("quantize", x, np.array(0.01, "float32"), np.array(3, "int32"), out_dtype="uint8", ref=quantized)
     case("quantize", SPECIAL[1:], np.array(0.5, "float32"), np.array(0, "int8"), ref=quantized)
-    case("dequantize", ints(3, 4, low=-128, high=128, dtype="int8"), scale, zero,
-         ref=lambda q, s, z: ((q.astype("int32") - z) * s).astype("float32"))  # fmt: skip
+    case(
+        "dequantize",
+        ints(3, 4, low=-128, high=128, dtype="int8"),
+        scale,
+        zero,
+        ref=lambda q, s, z: ((q.astype("int32") - z) * s).astype("float32"),
+    )
 
 
-for _family in (products, convolutions, pools, norms, attention, losses_and_pads, indexing, sorting, quantisation):
+def vision() -> None:
+    centre, size = RNG.uniform(0.2, 0.8, (2, 9, 2)), RNG.uniform(0.1, 0.4, (2, 9, 2))
+    boxes = np.concatenate([centre - size, centre + size], -1).astype("float32")
+    for most in (0, 2, 9):
+        scores = RNG.permutation(54).reshape(2, 3, 9).astype("float32") / 54
+        limits = np.array(most, "int64"), np.array(0.4, "float32"), np.array(0.2, "float32")
+        case("vision.all_class_non_max_suppression", boxes, scores, *limits, ref=refs.nms)
+    image = floats(1, 2, 5, 6)
+    case(
+        "image.resize2d",
+        image,
+        (10, 12),
+        method="nearest_neighbor",
+        coordinate_transformation_mode="asymmetric",
+        rounding_method="floor",
+        ref=lambda x, size, **attrs: x.repeat(2, 2).repeat(2, 3),
+    )
+    case("image.resize2d", image, (5, 6), method="linear", ref=lambda x, size, method: x)
+    case("image.resize2d", image, (5, 6), method="cubic", ref=lambda x, size, method: x)
+    identity = np.array([[[1, 0, 0], [0, 1, 0]]], "float32")
+    grid = np.stack(np.meshgrid(np.linspace(-1, 1, 6), np.linspace(-1, 1, 5)))[None].astype("float32")
+    case("image.affine_grid", identity, (5, 6), ref=lambda m, size: grid)
+    case("image.grid_sample", image, grid, align_corners=True, ref=lambda x, g, align_corners: x, rtol=1e-4)
+    case("image.grid_sample", image, grid, align_corners=True, method="nearest", ref=lambda x, g, **attrs: x)
+
+
+for _family in (
+    vision,
+    products,
+    convolutions,
+    pools,
+    norms,
+    attention,
+    losses_and_pads,
+    indexing,
+    sorting,
+    quantisation,
+):
     _family()

@@ -1,4 +1,4 @@
-"""The cases of the tables as compiled code: all of one operator's in one module, with known and with symbolic shapes."""
+"""The tables' cases as compiled code: all of one operator's in one module, with known and with symbolic shapes."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.unit.stdlib import table_nn
-from tests.unit.stdlib.harness import OPERATORS, Dims, Inputs
-from tests.unit.stdlib.table import CASES, Case
-from tests.unit.stdlib.test_values import check, depth_is_known
 
 import relaxlang
 from relaxlang.ir import relax
 from relaxlang.ir.attrs import Attrs
 from relaxlang.ir.module import IRModule
+from tests.unit.stdlib import table_nn
+from tests.unit.stdlib.harness import OPERATORS, Dims, Inputs
+from tests.unit.stdlib.table import CASES, Case
+from tests.unit.stdlib.test_values import check, depth_is_known
 
 assert table_nn.__doc__  # its import enters its cases
 BY_NAME: dict[str, list[Case]] = defaultdict(list)
