@@ -14,7 +14,7 @@ from relaxlang.ir.intrinsics import CARRIED, CARRIED_NAMESPACES
 from relaxlang.ir.prim import PrimExpr
 from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import Closure, Evaluator, Namespace, Scope, Value, as_dtype, error
-from relaxlang.syntax.elaborate import buffers, module_names, relax_calls, relax_names, scalars, tir_names
+from relaxlang.syntax.elaborate import buffers, module_names, relax_calls, relax_names, scalars, tir_access, tir_names
 from relaxlang.syntax.elaborate.annotations import ANNOTATIONS
 from relaxlang.syntax.elaborate.relax_body import RelaxElaborator
 from relaxlang.syntax.elaborate.scalars import call_args
@@ -98,7 +98,7 @@ class TirNamespace(Namespace):
 
 
 def _tir_table() -> dict[str, Any]:
-    table = {**scalars.names.table, **buffers.names.table, **tir_names.names.table}
+    table = {**scalars.names.table, **buffers.names.table, **tir_names.names.table, **tir_access.names.table}
     table["axis"] = TirNamespace("T.axis", tir_names.axis_names.table)
     return table
 

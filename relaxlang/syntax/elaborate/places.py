@@ -1,4 +1,4 @@
-"""Where a finding about a whole statement points: at its head, not at the lines below it."""
+"""Statements from outside: where a finding about one points (at its head, not at the lines below it), what it binds."""
 
 from __future__ import annotations
 
@@ -21,3 +21,18 @@ def head(node: tree.Stmt) -> Span | None:
     elif isinstance(node, tree.With):
         last = node.items[-1].target or node.items[-1].context
     return span if last is None or last.span is None else span.to(last.span)
+
+
+def targets_of(stmt: tree.Stmt) -> list[tree.Expr]:
+    """The targets that a statement binds; of a block, those of its statements."""
+    if isinstance(stmt, tree.Assign):
+        return list(stmt.targets)
+    if isinstance(stmt, (tree.AnnAssign, tree.AugAssign)):
+        return [stmt.target]
+    if isinstance(stmt, tree.FunctionDef):
+        return [tree.Name(stmt.name, span=head(stmt))]
+    if isinstance(stmt, tree.If):
+        return [t for body in (stmt.body, stmt.orelse) if body for t in targets_of(body[-1])]
+    if isinstance(stmt, tree.With):
+        return [t for s in stmt.body for t in targets_of(s)]
+    return []

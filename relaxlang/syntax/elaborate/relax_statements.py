@@ -22,9 +22,10 @@ from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import Evaluator, Scope, Value, assign, describe, error, silent
 from relaxlang.syntax.elaborate.annotations import struct_info
 from relaxlang.syntax.elaborate.decorators import decorator_name
-from relaxlang.syntax.elaborate.places import head
+from relaxlang.syntax.elaborate.places import head, targets_of
 from relaxlang.syntax.elaborate.relax_body import COMPOUND, UNKNOWN, Frame, RelaxElaborator
-from relaxlang.syntax.elaborate.relax_names import CastValue, DataflowHead
+from relaxlang.syntax.elaborate.relax_dataflow import dataflow_block
+from relaxlang.syntax.elaborate.relax_names import CastValue
 from relaxlang.syntax.elaborate.scalars import Fresh
 from relaxlang.syntax.elaborate.tir_names import Meta
 from relaxlang.syntax.elaborate.unit import poison
@@ -121,7 +122,7 @@ class Body:
             except DiagnosticError as fault:
                 self.ev.unit.report(fault)
                 self.function.faulty = True
-                poison(_targets(stmt), scope)
+                poison(targets_of(stmt), scope)
                 if isinstance(stmt, tree.Return) and self.depth == 0:
                     self.returned = stmt.span
 
@@ -222,7 +223,7 @@ class Body:
         if isinstance(stmt, tree.Assign) and len(stmt.targets) == 1 and isinstance(stmt.targets[0], tree.Name):
             return self._last_assignment(stmt, stmt.targets[0], scope)
         # A conditional names its result in both branches.
-        words = {t.id if isinstance(t, tree.Name) else "_" for t in _targets(stmt)}
+        words = {t.id if isinstance(t, tree.Name) else "_" for t in targets_of(stmt)}
         name = words.pop() if len(words) == 1 else "_"
         self.run((stmt,), scope)
         bound = scope.names.get(name)
@@ -279,21 +280,6 @@ def _is_tuple_value(value: Any) -> bool:
     if not isinstance(value, (tuple, list)):
         return False
     return any(isinstance(v, relax.Expr) or _is_tuple_value(v) for v in value)
-
-
-def _targets(stmt: tree.Stmt) -> list[tree.Expr]:
-    """The targets that a statement binds."""
-    if isinstance(stmt, tree.Assign):
-        return list(stmt.targets)
-    if isinstance(stmt, (tree.AnnAssign, tree.AugAssign)):
-        return [stmt.target]
-    if isinstance(stmt, tree.FunctionDef):
-        return [tree.Name(stmt.name, span=head(stmt))]
-    if isinstance(stmt, tree.If):
-        return [t for body in (stmt.body, stmt.orelse) if body for t in _targets(body[-1])]
-    if isinstance(stmt, tree.With):
-        return [t for s in stmt.body for t in _targets(s)]
-    return []
 
 
 # --- one function per statement ---------------------------------------------------------------------------------------
@@ -400,81 +386,6 @@ def _check_condition(test: relax.Expr, span: Span | None) -> None:
         raise error("RLX0226", f'a condition is a scalar bool, `R.Tensor((), "bool")`, and not `{info}`', span)
 
 
-def _with(body: Body, node: tree.With, scope: Scope) -> None:
-    ev = body.ev
-    for item in node.items:
-        if not isinstance(ev.expr(item.context, scope), DataflowHead):
-            raise error(
-                "RLX0317",
-                "`with` in a Relax function opens a dataflow block",
-                item.context.span,
-                help="write `with R.dataflow():`",
-            )
-    if ev.frame.dataflow:
-        raise error("RLX0401", "dataflow blocks are not nested", head(node))
-    ev.frame.close()
-    ev.frame.dataflow, ev.outputs = True, None
-    body.finals = _final_bindings(node.body)
-    inner = Scope({}, scope)
-    try:
-        body.run(node.body, inner)
-        names, bindings = _exported(body, inner, node)
-    finally:
-        ev.frame.dataflow, body.finals = False, {}
-    ev.frame.bindings = bindings
-    ev.frame.close(relax.DataflowBlock)
-    scope.names.update(names)
-
-
-def _exported(body: Body, inner: Scope, node: tree.With) -> tuple[dict[str, Any], list[relax.Binding]]:
-    """What outlives a dataflow block, by name, and the block's bindings with outputs as plain variables."""
-    ev, names = body.ev, {}
-    renamed: dict[relax.Var, relax.Var] = {}
-    for value in ev.outputs or ():
-        if not isinstance(value, relax.Var):
-            raise error("RLX0401", "`R.output` takes variables of the block", head(node))
-        if isinstance(value, relax.DataflowVar):
-            renamed[value] = relax.Var(value.name, value.struct_info, span=value.span)
-    for name, value in inner.names.items():
-        if isinstance(value, relax.DataflowVar):
-            if value in renamed:
-                names[name] = renamed[value]
-            else:
-                ev.local_names.add(name)
-        elif not isinstance(value, relax.Var) or any(value is o for o in ev.outputs or ()):
-            names[name] = value
-    return names, [_renamed(b, renamed) for b in ev.frame.bindings] if renamed else ev.frame.bindings
-
-
-def _renamed(binding: relax.Binding, mapping: dict[relax.Var, relax.Var]) -> relax.Binding:
-    from relaxlang.ir.visit import Rewriter, on
-
-    class Rename(Rewriter):
-        @on(relax.DataflowVar)
-        def var(self, node: relax.DataflowVar) -> relax.Var:
-            return mapping.get(node, node)
-
-    made: relax.Binding = Rename()(binding)
-    return made
-
-
-def _final_bindings(stmts: tuple[tree.Stmt, ...]) -> dict[str, tree.Stmt]:
-    """For each name of the block's `R.output`, the statement that binds it last."""
-    outputs: set[str] = set()
-    for stmt in stmts:
-        if isinstance(stmt, tree.ExprStmt) and isinstance(stmt.value, tree.Call):
-            func = stmt.value.func
-            if (func.attr if isinstance(func, tree.Attribute) else getattr(func, "id", "")) in ("output", "outputs"):
-                outputs |= {a.id for a in stmt.value.args if isinstance(a, tree.Name)}
-    finals: dict[str, tree.Stmt] = {}
-    for stmt in stmts:
-        for target in _targets(stmt):
-            for name in target.elements if isinstance(target, tree.TupleExpr) else (target,):
-                if isinstance(name, tree.Name) and name.id in outputs:
-                    finals[name.id] = stmt
-    return finals
-
-
 def _function(body: Body, node: tree.FunctionDef, scope: Scope) -> None:
     """A closure; it may call itself by its name when its result is declared."""
     from relaxlang.syntax.elaborate.macros import define_macro, is_macro
@@ -550,7 +461,7 @@ def _nothing(body: Body, node: tree.Stmt, scope: Scope) -> None:
 
 STATEMENTS: dict[type, Callable[[Body, Any, Scope], None]] = {
     tree.Assign: _assign, tree.AnnAssign: _ann_assign, tree.AugAssign: _aug_assign, tree.ExprStmt: _expr_stmt,
-    tree.If: _if, tree.With: _with, tree.FunctionDef: _function, tree.Return: _return, tree.For: _loop,
+    tree.If: _if, tree.With: dataflow_block, tree.FunctionDef: _function, tree.Return: _return, tree.For: _loop,
     tree.While: _loop, tree.Assert: _assert, tree.Pass: _nothing, tree.Import: _nothing, tree.Break: _refuse,
     tree.Continue: _refuse, tree.ClassDef: _refuse,
 }  # fmt: skip

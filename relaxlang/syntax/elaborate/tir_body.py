@@ -15,7 +15,8 @@ from relaxlang.syntax.comptime import Builtin, Evaluator, Scope, assign, describ
 from relaxlang.syntax.elaborate.buffers import range_of
 from relaxlang.syntax.elaborate.dims import quoted_tree
 from relaxlang.syntax.elaborate.scalars import Fresh, call_function, scalar, vector_indices
-from relaxlang.syntax.elaborate.tir_names import METHODS, Meta, fresh, let_of
+from relaxlang.syntax.elaborate.tir_access import METHODS
+from relaxlang.syntax.elaborate.tir_names import Meta, fresh, let_of
 from relaxlang.syntax.elaborate.tir_statements import STATEMENTS
 from relaxlang.syntax.elaborate.tir_values import BlockState, Item, Pending, Wrapper, close
 from relaxlang.syntax.elaborate.unit import Unit, poison

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from relaxlang.base.dtype import DType
@@ -464,78 +463,3 @@ def _target(ev: Evaluator, node: tree.Call, target: Any, host: Any = None) -> An
 @names("Optional")
 def _optional(ev: Evaluator, node: tree.Call, of: Any) -> Any:
     return of
-
-
-# --- accesses of the oldest scripts -----------------------------------------------------------------------------------
-@names("load")
-def _load(ev: BodyElaborator, node: tree.Call, dtype: Any, buffer: Any, index: Any, predicate: Any = None) -> PrimExpr:
-    of = as_dtype(dtype, node.span)
-    at = index if isinstance(index, (list, tuple)) else [index]
-    return prim.BufferLoad(
-        ev.flat_buffer(buffer, of.scalar, node.span), tuple(scalar(i, node.span) for i in at), span=node.span
-    )
-
-
-@names("store")
-def _store(ev: BodyElaborator, node: tree.Call, buffer: Any, index: Any, value: Any, predicate: Any = None) -> tir.Stmt:
-    stored = scalar(value, node.span)
-    at = tuple(scalar(i, node.span) for i in (index if isinstance(index, (list, tuple)) else [index]))
-    return tir.BufferStore(ev.flat_buffer(buffer, stored.dtype.scalar, node.span), stored, at, span=node.span)
-
-
-# --- methods of buffers -----------------------------------------------------------------------------------------------
-_MASKS = {"r": 1, "w": 2, "rw": 3, "wr": 3}
-
-
-def access_ptr(ev: Evaluator, node: tree.Call, buffer: tir.Buffer, args: list[Any], kwargs: dict[str, Any]) -> PrimExpr:
-    """`A.access_ptr("r", offset=0, extent=None)`: a pointer into a buffer, for so many elements, to read or write."""
-    fields = dict(zip(("access_mask", "ptr_type", "content_lanes", "offset", "extent"), args)) | kwargs
-    mask = fields.get("access_mask")
-    if mask not in _MASKS:
-        raise error("RLX0116", '`access_ptr` takes "r", "w" or "rw"', node.span)
-    offset: Any = scalar(fields.get("offset", 0), node.span)
-    if buffer.elem_offset is not None:
-        offset = buffer.elem_offset + offset
-    extent = fields.get("extent")
-    if extent is None:
-        size: Any = 1
-        for dim in buffer.shape:
-            size = dim * size
-        extent = size - offset
-    lanes = int(fields.get("content_lanes", 1))
-    of = buffer.dtype if lanes == 1 else buffer.dtype.with_lanes(lanes)
-    element = prim.Call(of, "type_annotation", (), span=node.span)
-    values = (element, buffer.data, offset, scalar(extent, node.span), prim.const(_MASKS[str(mask)], "int32"))
-    return prim.Call(prim.HANDLE, "tvm_access_ptr", values, span=node.span)
-
-
-def vload(ev: Evaluator, node: tree.Call, buffer: tir.Buffer, args: list[Any], kwargs: dict[str, Any]) -> PrimExpr:
-    """`A.vload([i, j], "float32x4", predicate=None)`: a load of an element or, with lanes in the type, of a vector."""
-    fields = dict(zip(("begin", "dtype", "predicate"), args)) | kwargs
-    at = fields.get("begin", ())
-    indices = [scalar(i, node.span) for i in (at if isinstance(at, (list, tuple)) else [at])]
-    of = fields.get("dtype")
-    lanes = 1 if of in (None, "") else as_dtype(of, node.span).lanes // buffer.dtype.lanes
-    if lanes > 1:
-        indices[-1] = prim.Ramp(indices[-1], prim.const(1, indices[-1].dtype), lanes)
-    where = fields.get("predicate")
-    return prim.BufferLoad(buffer, tuple(indices), None if where is None else scalar(where, node.span), span=node.span)
-
-
-def vstore(ev: Evaluator, node: tree.Call, buffer: tir.Buffer, args: list[Any], kwargs: dict[str, Any]) -> tir.Stmt:
-    """`A.vstore([i, j], value, predicate=None)`: a store of an element, or of a vector with a `T.Ramp` as last
-    index."""
-    fields = dict(zip(("begin", "value", "predicate"), args)) | kwargs
-    at = fields.get("begin", ())
-    indices = [scalar(i, node.span) for i in (at if isinstance(at, (list, tuple)) else [at])]
-    value = scalar(fields.get("value"), node.span, buffer.dtype)
-    lanes = value.dtype.lanes // buffer.dtype.lanes
-    if lanes > 1 and indices[-1].dtype.lanes == 1:
-        indices[-1] = prim.Ramp(indices[-1], prim.const(1, indices[-1].dtype), lanes)
-    where = fields.get("predicate")
-    return tir.BufferStore(
-        buffer, value, tuple(indices), None if where is None else scalar(where, node.span), span=node.span
-    )
-
-
-METHODS: dict[str, Callable[..., Any]] = {"access_ptr": access_ptr, "vload": vload, "vstore": vstore}
