@@ -11,6 +11,7 @@ from relaxlang.ir import prim, relax
 from relaxlang.ir.attrs import EMPTY
 from relaxlang.ir.module import IRModule
 from relaxlang.ir.struct_info import OBJECT, VOID_TUPLE, StructInfo, TensorStructInfo, TupleStructInfo
+from relaxlang.ir.visit import on
 from relaxlang.ops import default_operators
 from relaxlang.passes.base import Pass, PassContext
 from relaxlang.passes.relax.legalize_ops import OperatorLowering
@@ -20,7 +21,8 @@ from relaxlang.passes.relax.legalize_ops import OperatorLowering
 class CallTIRRewrite(Pass):
     """Allocate the outputs of `call_tir` and `call_dps_packed` and pass them as arguments.
 
-    An operator that nobody lowered gets a kernel of its own here, so that every module can be built.
+    An operator that nobody lowered gets a kernel of its own here, so that every module can be built. A pure function
+    stays so to its callers (`relax.force_pure`), although it writes to what it allocated.
 
     Before:
 
@@ -33,6 +35,7 @@ class CallTIRRewrite(Pass):
 
         @R.function(private=True)
         def main(x: R.Tensor((n, 4), "float32")) -> R.Tensor((n, 4), "float32"):
+            R.func_attr({"relax.force_pure": True})
             alloc = R.builtin.alloc_tensor(R.shape([n, 4]), R.dtype("float32"), R.prim_value(0), R.str("global"))
             _ = R.call_packed("twice", x, alloc)
             y = alloc
@@ -49,6 +52,14 @@ class CallTIRRewrite(Pass):
 
 
 class _CallTIRRewriter(OperatorLowering):
+    @on(relax.Function)
+    def function(self, node: relax.Function) -> relax.Function:
+        """A function; once it calls kernels, its purity is a promise that nobody checks any more."""
+        made = super().function(node)
+        if made is node or not node.is_pure or "relax.force_pure" in node.attrs:
+            return made
+        return made.replace(attrs=made.attrs.set("relax.force_pure", True))
+
     def binding(self, binding: relax.Binding) -> Iterable[relax.Binding]:
         (lowered,) = super().binding(binding)
         call = lowered.value
