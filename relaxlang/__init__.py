@@ -19,6 +19,12 @@ from relaxlang.ir.printing import install_printer
 
 if TYPE_CHECKING:
     from relaxlang import transform
+    from relaxlang.builder import dpl, te
+    from relaxlang.builder.block_builder import BlockBuilder
+    from relaxlang.builder.construct import const, struct_info
+    from relaxlang.builder.construct import var as Var
+    from relaxlang.codegen.pool import set_num_threads
+    from relaxlang.codegen.target import Target
     from relaxlang.driver import build, load, load_module, lower, parse
     from relaxlang.interp import run as interpret
     from relaxlang.ir.module import IRModule
@@ -30,21 +36,27 @@ if TYPE_CHECKING:
     from relaxlang.runtime.vm import VirtualMachine
 
 __all__ = [
-    "__version__", "DiagnosticError", "IRModule", "NDArray", "RelaxlangError", "ShapeTuple", "VirtualMachine", "array",
-    "assert_structural_equal", "build", "cpu", "get_global_func", "interpret", "load", "load_module", "lower", "op", "parse",
-    "register_func", "structural_equal", "structural_hash", "transform",
+    "__version__", "BlockBuilder", "DiagnosticError", "IRModule", "NDArray", "RelaxlangError", "ShapeTuple", "Target",
+    "Var", "VirtualMachine", "array", "assert_structural_equal", "build", "const", "cpu", "dpl", "get_global_func",
+    "interpret", "load", "load_module", "lower", "op", "parse", "register_func", "set_num_threads", "struct_info",
+    "structural_equal", "structural_hash", "te", "transform",
 ]  # fmt: skip
 
 # Where each lazily imported name lives; one that names no attribute is the module itself.
 _HOMES = {
+    "BlockBuilder": "builder.block_builder:BlockBuilder",
     "IRModule": "ir.module:IRModule",
     "NDArray": "runtime.ndarray:NDArray",
     "ShapeTuple": "runtime.ndarray:ShapeTuple",
+    "Target": "codegen.target:Target",
+    "Var": "builder.construct:var",
     "VirtualMachine": "runtime.vm:VirtualMachine",
     "array": "runtime.ndarray:array",
     "assert_structural_equal": "ir.structural:assert_structural_equal",
     "build": "driver:build",
+    "const": "builder.construct:const",
     "cpu": "runtime.device:cpu",
+    "dpl": "builder.dpl",
     "get_global_func": "runtime.registry:get_global_func",
     "interpret": "interp:run",
     "load": "driver:load",
@@ -53,8 +65,11 @@ _HOMES = {
     "op": "ops.python_api",
     "parse": "driver:parse",
     "register_func": "runtime.registry:register_func",
+    "set_num_threads": "codegen.pool:set_num_threads",
+    "struct_info": "builder.construct:struct_info",
     "structural_equal": "ir.structural:structural_equal",
     "structural_hash": "ir.structural:structural_hash",
+    "te": "builder.te",
     "transform": "transform",
 }
 

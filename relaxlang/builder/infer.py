@@ -20,7 +20,7 @@ class Inference:
         self.operators = operators
 
     def __call__(self, value: relax.Expr) -> StructInfo:
-        """The struct info of an expression whose operands have theirs. Raises DiagnosticError for a call that does not fit."""
+        """The struct info of an expression whose operands have theirs. Raises DiagnosticError for a misfit."""
         if isinstance(value, relax.Call):
             return self.call(value)
         if isinstance(value, relax.If):

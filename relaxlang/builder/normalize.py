@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from relaxlang.builder.infer import Inference
 from relaxlang.ir import relax
 from relaxlang.ir.module import AnyFunc
@@ -11,16 +13,19 @@ from relaxlang.ops import Operators
 
 # What may stand as an operand; tuples of leaves count as leaves too.
 LEAVES = (
-    relax.Var, relax.GlobalVar, relax.ExternFunc, relax.Op, relax.Constant, relax.ShapeExpr, relax.PrimValue, relax.StringImm,
-    relax.DataTypeImm,
+    relax.Var, relax.GlobalVar, relax.ExternFunc, relax.Op, relax.Constant, relax.ShapeExpr, relax.PrimValue,
+    relax.StringImm, relax.DataTypeImm,
 )  # fmt: skip
 
 
 class Normalizer(Rewriter):
-    """Brings functions into normal form: nested expressions are bound to new variables before the binding they stand in,
-    and expressions without struct info get theirs."""
+    """Brings functions into normal form: nested expressions are bound to new variables before the binding they stand
+    in, and expressions without struct info get theirs. `unique` makes the names of new variables from hints."""
 
-    def __init__(self, functions: dict[str, AnyFunc], operators: Operators) -> None:
+    def __init__(
+        self, functions: dict[str, AnyFunc], operators: Operators, unique: Callable[[str], str] = lambda hint: hint
+    ) -> None:
+        self.unique = unique
         self.infer = Inference(functions, operators)
         self.pending: list[relax.Binding] = []
         self.in_dataflow = False
@@ -33,7 +38,7 @@ class Normalizer(Rewriter):
         if isinstance(value, relax.Tuple):
             return self.fields(value)
         kind, hint = (relax.DataflowVar, "lv") if self.in_dataflow else (relax.Var, "gv")
-        var = kind(hint, self.infer(value), span=value.span)
+        var = kind(self.unique(hint), self.infer(value), span=value.span)
         self.pending.append(relax.VarBinding(var, value, span=value.span))
         return var
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from textwrap import indent
 
+from relaxlang.base.codes.building import BUILDING
 from relaxlang.base.codes.command_line import COMMAND_LINE
 from relaxlang.base.codes.compiler import COMPILER
 from relaxlang.base.codes.elaboration import ELABORATION
@@ -22,7 +23,7 @@ from relaxlang.base.suggest import did_you_mean
 
 __all__ = ["CODES", "CodeInfo", "explain"]
 
-CODES: dict[str, CodeInfo] = {**LANGUAGE, **ELABORATION, **COMPILER, **COMMAND_LINE, **PROMPT}
+CODES: dict[str, CodeInfo] = {**LANGUAGE, **ELABORATION, **BUILDING, **COMPILER, **COMMAND_LINE, **PROMPT}
 
 
 def explain(code: str) -> str:
