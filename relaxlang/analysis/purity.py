@@ -6,11 +6,11 @@ from relaxlang.ir import relax
 from relaxlang.ir.module import IRModule
 from relaxlang.ir.struct_info import FuncStructInfo
 from relaxlang.ir.tir import PrimFunc
-from relaxlang.ops import Operators
 from relaxlang.syntax.core_ops import CORE_OPS
+from relaxlang.syntax.operators import OperatorTable
 
 
-def is_pure_call(call: relax.Call, mod: IRModule, operators: Operators) -> bool:
+def is_pure_call(call: relax.Call, mod: IRModule, operators: OperatorTable) -> bool:
     """Whether a call has no side effect: it may be dropped, duplicated, or moved."""
     op = call.op
     if isinstance(op, relax.Op):
@@ -23,7 +23,7 @@ def is_pure_call(call: relax.Call, mod: IRModule, operators: Operators) -> bool:
     return isinstance(info, FuncStructInfo) and info.purity
 
 
-def is_pure(value: relax.Expr, mod: IRModule, operators: Operators) -> bool:
+def is_pure(value: relax.Expr, mod: IRModule, operators: OperatorTable) -> bool:
     """Whether evaluating an expression has no side effect. A function is pure as a value, whatever it does when called."""
     if isinstance(value, relax.Call):
         return is_pure_call(value, mod, operators)

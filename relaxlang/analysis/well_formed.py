@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from relaxlang.analysis.purity import is_pure_call
+from relaxlang.analysis.well_formed_tir import well_formed_prim_func
 from relaxlang.base.diagnostics import Diagnostic, Level
 from relaxlang.base.recursion import deep_recursion
 from relaxlang.base.source import Span
@@ -25,8 +26,9 @@ from relaxlang.ir.struct_info import (
     TupleStructInfo,
 )
 from relaxlang.ir.visit import free_vars
-from relaxlang.ops import Operators, default_operators
+from relaxlang.ops import default_operators
 from relaxlang.syntax.core_ops import CORE_OPS
+from relaxlang.syntax.operators import OperatorTable
 from relaxlang.syntax.struct_info import BaseCheck, base_check, bound_vars
 
 LEAVES = (
@@ -35,13 +37,16 @@ LEAVES = (
 )  # fmt: skip
 
 
-def well_formed(mod: IRModule, operators: Operators | None = None) -> list[Diagnostic]:
-    """Every breach of a rule, in the order of the functions; an empty list for a module in order. Breaches of style (a
-    module without a public function) are warnings. TensorIR functions are looked at from outside only."""
+def well_formed(mod: IRModule, operators: OperatorTable | None = None, *, kernels: bool = True) -> list[Diagnostic]:
+    """Every breach of a rule; an empty list for a module in order. Breaches of style (a module without a public
+    function) are warnings. `kernels=False` leaves the bodies of TensorIR functions alone."""
     checker = _Checker(mod, operators or default_operators())
     with deep_recursion():
         for name, function in mod.relax_functions():
             checker.function(name, function)
+        if kernels:
+            for name, kernel in mod.prim_funcs():
+                checker.found += well_formed_prim_func(name, kernel)
     public = any("global_symbol" in getattr(f, "attrs", {"global_symbol": 1}) for f in mod.functions.values())
     if mod.functions and not public:
         checker.report("RLX0430", "no function of the module is public", None, level="warning")
@@ -57,7 +62,7 @@ class _Scope:
 
 
 class _Checker:
-    def __init__(self, mod: IRModule, operators: Operators) -> None:
+    def __init__(self, mod: IRModule, operators: OperatorTable) -> None:
         self.mod = mod
         self.operators = operators
         self.found: list[Diagnostic] = []

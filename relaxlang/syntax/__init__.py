@@ -5,8 +5,8 @@ elaboration needs of operators it gets as an argument (`operators`).
 
 Read in this order:
 
-- `grammar/*.lark`, then `tree`: what a text may say, and the surface tree that holds it. `tables` turns the grammar into
-  an LALR(1) table once and caches it; `lexer` makes tokens, `lalr` runs the table over them and goes on after errors,
+- `grammar/*.lark`, then `tree`: what a text may say, and the surface tree that holds it. `tables` turns the grammar
+  into an LALR(1) table once and caches it; `lexer` makes tokens, `lalr` runs the table over them and goes on after errors,
   `expr_actions` and `actions` build the nodes, `literals` reads numbers and strings, `messages` words the errors;
   `parser` ties them together. `pipeline_text` reads pipelines the same way, and `interactive` answers an editor.
 - `spellings`: the names of all eras in one table, which reading and printing share.

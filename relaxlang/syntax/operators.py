@@ -1,4 +1,4 @@
-"""What elaboration needs to know of operators, which are written in the language and live above it (`relaxlang.ops`)."""
+"""What elaboration needs to know of operators, which are written in the language and live in `relaxlang.ops`."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class Name(Expr):
 class Constant(Expr):
     """A literal: int, float, bool, str, None or Ellipsis. `text` is how it was written."""
 
-    value: int | float | bool | str | None | object
+    value: object
     text: str
 
 
