@@ -1,1 +1,11 @@
-"""(chapter)"""
+"""Schedules: how a program is computed, step by step, in the open.
+
+`Schedule` (in `schedule`) is what users see. Reading order: `state` (a function whose blocks and loops can be found),
+`access` (what blocks read and write), `checks` (what primitives require), `primitives/` (one a file), `trace` (the
+instructions as data and as text), `rules/` (schedules for processors, chosen by analysing the program).
+"""
+
+from relaxlang.schedule.schedule import Schedule
+from relaxlang.schedule.trace import BlockRV, ExprRV, LoopRV, Trace
+
+__all__ = ["BlockRV", "ExprRV", "LoopRV", "Schedule", "Trace"]

@@ -5,6 +5,80 @@ from relaxlang.base.codes.info import CodeInfo
 
 COMPILER: dict[str, CodeInfo] = {
     # 10: schedules
+    "RLX1001": CodeInfo(
+        "no such block or function",
+        "A schedule looks for a block by a name that the function does not have, or for a function that the module does not "
+        "have. `print(sch.mod)` shows the names.",
+    ),
+    "RLX1002": CodeInfo(
+        "block or loop that is gone",
+        "A block or loop was replaced by an earlier instruction: `split`, `fuse` and others give the new ones.",
+    ),
+    "RLX1003": CodeInfo(
+        "loops that are not nested as needed",
+        "`fuse` takes loops that stand directly in each other, `reorder` those of one chain, in which each loop is alone in "
+        "the one around it.",
+    ),
+    "RLX1004": CodeInfo(
+        "block that is neither complete nor a reduction",
+        "A complete block has spatial axes only, is the only one that writes its output, and does not read it. A reduction "
+        "block has an init and also reduction axes, which do not change where it writes. Primitives that move blocks or "
+        "change what they write take such blocks alone: others may depend on the order they run in.",
+    ),
+    "RLX1005": CodeInfo(
+        "factors that do not fit the loop",
+        "The factors of `split` are positive, at most one of them is `None`, and together they make at least as many "
+        "iterations as the loop has.",
+    ),
+    "RLX1006": CodeInfo(
+        "kind of loop that a primitive does not take",
+        "`split` and `fuse` take serial loops from 0 without annotations; `vectorize` takes loops of a constant extent.",
+    ),
+    "RLX1007": CodeInfo(
+        "iterations that depend on each other",
+        "The iterations of a loop that is reordered, vectorised or parallel must be independent: none may add to what "
+        "another one adds to, or read what another one writes.",
+    ),
+    "RLX1008": CodeInfo(
+        "no such buffer of a block",
+        "Buffers of a block are numbered in the order of its `T.reads` and `T.writes`.",
+    ),
+    "RLX1009": CodeInfo(
+        "block that cannot be inlined",
+        "`compute_inline` takes a block that stores one expression at its axes, each used once, to a buffer that the "
+        "function allocates; `reverse_compute_inline` one that reads each element of its only producer once.",
+    ),
+    "RLX1010": CodeInfo(
+        "place where a block cannot be computed",
+        "`compute_at` needs all consumers of the block below the loop; `reverse_compute_at` needs a producer below the loop "
+        "that finishes, in each iteration, what the block reads in it.",
+    ),
+    "RLX1011": CodeInfo(
+        "reduction that cannot be taken apart",
+        "`decompose_reduction` takes the outermost loop of the reduction or one around it; `rfactor` a loop that drives "
+        "reduction axes alone, of a sum, product, minimum or maximum.",
+    ),
+    "RLX1012": CodeInfo(
+        "buffer whose memory is the caller's",
+        "Layout and storage scope of a parameter are known to the caller. `cache_read` and `cache_write` make buffers of "
+        "the function's own. A map of `transform_layout` sends different indices to different places.",
+    ),
+    "RLX1013": CodeInfo(
+        "argument that an instruction of a schedule does not take",
+        "A number, key or decision is out of range, or of another kind than the instruction takes.",
+    ),
+    "RLX1014": CodeInfo(
+        "text that is no schedule",
+        "The text of a schedule is a list of calls, one a line, such as `l1, l2 = sch.split(l0, factors=[None, 8])`.",
+    ),
+    "RLX1015": CodeInfo(
+        "bounds that depend on another loop",
+        "A loop whose bounds mention another one cannot go outside of it, nor be fused with it.",
+    ),
+    "RLX1017": CodeInfo(
+        "loop that cannot become a block",
+        "`blockize` takes a chain of loops around one block whose axes are divided there into tiles.",
+    ),
     "RLX1050": CodeInfo(
         "an index map without an inverse",
         "Two indices have the same image under the map, or it leaves gaps that are no padding. An invertible map takes each "

@@ -1,0 +1,74 @@
+"""transform_layout: a buffer's elements in another order."""
+
+from __future__ import annotations
+
+from relaxlang.arith.analyzer import Analyzer
+from relaxlang.arith.index_map import IndexMap
+from relaxlang.base.diagnostics import DiagnosticError
+from relaxlang.ir.prim import BufferLoad, PrimExpr
+from relaxlang.ir.tir import Block, BlockRealize, Buffer, BufferStore, Range
+from relaxlang.ir.visit import Rewriter, on
+from relaxlang.schedule.access import regions
+from relaxlang.schedule.primitives.cache import buffer_of, new_buffer
+from relaxlang.schedule.state import State
+
+
+def transform_layout(state: State, name: str, kind: str, index: int | str, index_map: IndexMap, injective: bool) -> State:
+    """A buffer that the function allocates has its elements where `index_map` sends their indices; all accesses follow.
+
+    RLX1012: the buffer is a parameter, or the map is not one to one; with `injective` the latter is taken on trust.
+    """
+    old = buffer_of(state, name, index, kind)
+    realize = state.blocks[name]
+    home = next((b for b in state.blocks.values() if old in b.block.alloc_buffers), None)
+    if home is None:
+        message = f"`transform_layout`: `{old.name}` is a parameter, whose layout the caller knows"
+        state.fail("RLX1012", message, realize, help="`cache_read` or `cache_write` makes a buffer of its own")
+    shape = _shape(state, realize, old, index_map, injective)
+    made = new_buffer(old.name, old, shape, old.scope)
+    moved = _Remap(old, made, index_map, state.analyzer())(home.block.body)
+    kept = tuple(made if b is old else b for b in home.block.alloc_buffers)
+    return state.replace({home.block: home.block.replace(body=moved, alloc_buffers=kept)})
+
+
+def _shape(
+    state: State, realize: BlockRealize, old: Buffer, index_map: IndexMap, injective: bool
+) -> tuple[PrimExpr, ...]:
+    analyzer = state.analyzer()
+    try:
+        shape = index_map.map_shape(old.shape, analyzer)
+        if not injective:
+            index_map.non_surjective_inverse(old.shape, analyzer)
+    except DiagnosticError as reason:
+        fault = reason.diagnostics[0]
+        message = f"`transform_layout` of `{old.name}`: {fault.message}"
+        state.fail("RLX1012", ": ".join([message, *fault.notes[:1]]), realize)
+    return shape
+
+
+class _Remap(Rewriter):
+    def __init__(self, old: Buffer, new: Buffer, index_map: IndexMap, analyzer: Analyzer) -> None:
+        self.old = old
+        self.new = new
+        self.map = index_map
+        self.analyzer = analyzer
+
+    @on(BufferLoad, BufferStore)
+    def access(self, node: BufferLoad | BufferStore) -> BufferLoad | BufferStore:
+        """A load or store."""
+        made = self.below(node)
+        if made.buffer is not self.old:
+            return made
+        return made.replace(buffer=self.new, indices=self.map.map_indices(made.indices, self.analyzer))
+
+    @on(Block)
+    def block(self, node: Block) -> Block:
+        """A block: its regions are found anew when they mention the buffer."""
+        with self.analyzer.assuming():
+            for axis in node.iter_vars:
+                self.analyzer.bind(axis.var, Range(axis.dom.min, axis.dom.extent))
+            made = node.replace(body=self(node.body), init=None if node.init is None else self(node.init))
+        if any(r.buffer is self.old for r in (*(node.reads or ()), *(node.writes or ()))):
+            reads, writes = regions(made)
+            made = made.replace(reads=reads, writes=writes)
+        return made

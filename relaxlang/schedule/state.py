@@ -1,0 +1,244 @@
+"""The program that a schedule works on: one PrimFunc, with every block and loop findable.
+
+A loop is known by its variable and a block by its name, both unique in the function (`normalized` sees to that), so
+they survive rewriting of what is around them. A state never changes: primitives return the next one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import NoReturn
+
+from relaxlang.arith.analyzer import Analyzer
+from relaxlang.base.diagnostics import fail
+from relaxlang.base.node import Node
+from relaxlang.ir import tir
+from relaxlang.ir.prim import BOOL, IntImm, Var
+from relaxlang.ir.printing import script
+from relaxlang.ir.tir import Block, BlockRealize, Buffer, For, PrimFunc, Range, SeqStmt, Stmt, seq
+from relaxlang.ir.visit import Rewriter, on
+from relaxlang.schedule.access import fill_regions
+
+TRUE = IntImm(BOOL, 1)
+_CHILDREN: dict[type, tuple[str, ...]] = {
+    tir.For: ("body",), tir.While: ("body",), tir.LetStmt: ("body",), tir.AttrStmt: ("body",), tir.AssertStmt: ("body",),
+    tir.Allocate: ("body",), tir.AllocConst: ("body",), tir.DeclBuffer: ("body",), tir.BufferRealize: ("body",),
+    tir.IfThenElse: ("then_case", "else_case"), tir.BlockRealize: ("block",), tir.Block: ("init", "body"),
+}  # fmt: skip
+
+
+def child_stmts(stmt: Stmt) -> Iterator[Stmt]:
+    """The statements directly below a statement, in order."""
+    if isinstance(stmt, SeqStmt):
+        yield from stmt.seq
+    for name in _CHILDREN.get(stmt.__class__, ()):
+        child = getattr(stmt, name)
+        if child is not None:
+            yield child
+
+
+def walk_stmts(root: Stmt) -> Iterator[Stmt]:
+    """Every statement below `root` and itself, parents first, in order."""
+    stack = [root]
+    while stack:
+        stmt = stack.pop()
+        yield stmt
+        stack.extend(reversed(list(child_stmts(stmt))))
+
+
+class State:
+    """A PrimFunc under a schedule; `name` is what the module calls it."""
+
+    def __init__(self, func: PrimFunc, name: str) -> None:
+        self.func = func
+        self.name = name
+
+    # --- finding ------------------------------------------------------------------------------------------------------
+    @cached_property
+    def _index(self) -> tuple[dict[str, BlockRealize], dict[Var, For], dict[int, Stmt]]:
+        blocks: dict[str, BlockRealize] = {}
+        loops: dict[Var, For] = {}
+        parents: dict[int, Stmt] = {}
+        for stmt in walk_stmts(self.func.body):
+            if isinstance(stmt, BlockRealize):
+                blocks[stmt.block.name_hint] = stmt
+            elif isinstance(stmt, For):
+                loops[stmt.loop_var] = stmt
+            for child in child_stmts(stmt):
+                parents[id(child)] = stmt
+        return blocks, loops, parents
+
+    @property
+    def blocks(self) -> dict[str, BlockRealize]:
+        """All blocks by name, the root first, in program order."""
+        return self._index[0]
+
+    @property
+    def loops(self) -> dict[Var, For]:
+        """All loops by variable, in program order."""
+        return self._index[1]
+
+    @property
+    def root(self) -> BlockRealize:
+        """The block around everything."""
+        assert isinstance(self.func.body, BlockRealize)
+        return self.func.body
+
+    def parent(self, stmt: Stmt) -> Stmt | None:
+        """The statement directly around one; None for the root."""
+        return self._index[2].get(id(stmt))
+
+    def ancestors(self, stmt: Stmt) -> Iterator[Stmt]:
+        """The statements around one, innermost first."""
+        above = self.parent(stmt)
+        while above is not None:
+            yield above
+            above = self.parent(above)
+
+    def scope(self, stmt: Stmt) -> BlockRealize:
+        """The nearest block around a statement (not itself)."""
+        return next(a for a in self.ancestors(stmt) if isinstance(a, BlockRealize))
+
+    def loops_around(self, stmt: Stmt) -> list[For]:
+        """The loops between a statement and the nearest block around it, outermost first."""
+        found: list[For] = []
+        for above in self.ancestors(stmt):
+            if isinstance(above, Block):
+                break
+            if isinstance(above, For):
+                found.append(above)
+        return found[::-1]
+
+    def blocks_under(self, stmt: Stmt) -> list[BlockRealize]:
+        """The blocks below a statement that belong to its scope (not those inside of these), in program order."""
+        found: list[BlockRealize] = []
+        stack = [stmt.block.body] if isinstance(stmt, BlockRealize) else [stmt]
+        while stack:
+            one = stack.pop()
+            if isinstance(one, BlockRealize):
+                found.append(one)
+            else:
+                stack.extend(reversed(list(child_stmts(one))))
+        return found
+
+    # --- changing -----------------------------------------------------------------------------------------------------
+    def replace(self, changes: Mapping[Stmt, Stmt | None]) -> State:
+        """The state with statements replaced (None: removed, with the loops that then are empty)."""
+        body = _Replace({id(old): new for old, new in changes.items()}).apply(self.func.body)
+        assert body is not None
+        return State(self.func.replace(body=body), self.name)
+
+    def with_buffers(self, scope: BlockRealize, add: tuple[Buffer, ...] = (), drop: tuple[Buffer, ...] = ()) -> State:
+        """The state with buffers added to and removed from what the block `scope` allocates."""
+        block = self.blocks[scope.block.name_hint].block
+        kept = tuple(b for b in block.alloc_buffers if b not in drop)
+        return self.replace({block: block.replace(alloc_buffers=kept + add)})
+
+    def unique(self, hint: str) -> str:
+        """A block name that is not in use."""
+        name, count = hint, 0
+        while name in self.blocks:
+            count += 1
+            name = f"{hint}_{count}"
+        return name
+
+    # --- reasoning ----------------------------------------------------------------------------------------------------
+    def analyzer(self) -> Analyzer:
+        """An analyzer that knows that dimensions are not negative."""
+        dims = [d for b in self.func.buffer_map.values() for d in b.shape if isinstance(d, Var)]
+        return Analyzer(dims)
+
+    def ranges(self, stmt: Stmt) -> dict[Var, Range]:
+        """The ranges of the loops around a statement, within its scope."""
+        return {s.loop_var: Range(s.min, s.extent) for s in self.loops_around(stmt)}
+
+    # --- faults -------------------------------------------------------------------------------------------------------
+    def fail(self, code: str, message: str, at: Node | None = None, *, help: str = "") -> NoReturn:
+        """Raise a diagnostic that shows the program around the statement `at`."""
+        notes = []
+        if at is not None:
+            text = script(self.func, underline=(at, getattr(at, "block", at)), context=4)
+            notes.append(f"in `{self.name}`:\n{text}")
+        fail(code, message, getattr(at, "span", None), notes=notes, help=help)
+
+
+class _Replace:
+    """Rebuilds the statements above those that change."""
+
+    def __init__(self, changes: dict[int, Stmt | None]) -> None:
+        self.changes = changes
+
+    def apply(self, stmt: Stmt) -> Stmt | None:
+        """The statement after the changes; None when nothing is left of it."""
+        if id(stmt) in self.changes:
+            return self.changes[id(stmt)]
+        if isinstance(stmt, SeqStmt):
+            made = [self.apply(s) for s in stmt.seq]
+            if all(a is b for a, b in zip(made, stmt.seq)):
+                return stmt
+            kept = [s for s in made if s is not None]
+            return seq(*kept) if kept else None
+        fields: dict[str, Stmt | None] = {}
+        for name in _CHILDREN.get(stmt.__class__, ()):
+            child = getattr(stmt, name)
+            fields[name] = None if child is None else self.apply(child)
+        if all(getattr(stmt, name) is value for name, value in fields.items()):
+            return stmt
+        if isinstance(stmt, Block):
+            fields["body"] = fields["body"] or seq()
+        elif any(value is None for name, value in fields.items() if name not in ("init", "else_case")):
+            return None
+        made_stmt: Stmt = stmt.replace(**fields)
+        return made_stmt
+
+
+# --- entering ---------------------------------------------------------------------------------------------------------
+def normalized(func: PrimFunc) -> PrimFunc:
+    """The function in the form that schedules work on: a root block, blocks with names and loops with variables of their
+    own, and stated regions of what blocks read and write."""
+    body = func.body
+    if not (isinstance(body, BlockRealize) and not body.block.iter_vars):
+        body = BlockRealize((), TRUE, Block((), (), (), "root", body))
+    body = _Distinct()(body)
+    return func.replace(body=fill_regions(body))
+
+
+class _Distinct(Rewriter):
+    """Gives every block a name of its own, and every loop a variable of its own."""
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+        self.variables: dict[Var, Var] = {}
+        self.seen: set[Var] = set()
+
+    @on(Block)
+    def block(self, node: Block) -> Block:
+        """A block; a second one of the name gets a number."""
+        name, count = node.name_hint or "block", 0
+        while name in self.names:
+            count += 1
+            name = f"{node.name_hint or 'block'}_{count}"
+        self.names.add(name)
+        return self.below(node.replace(name_hint=name) if name != node.name_hint else node)
+
+    @on(For)
+    def loop(self, node: For) -> For:
+        """A loop; a second one of a variable gets a copy of it."""
+        if node.loop_var not in self.seen:
+            self.seen.add(node.loop_var)
+            return self.below(node)
+        var = Var(node.loop_var.name, node.loop_var.dtype)
+        before = self.variables.get(node.loop_var)
+        self.variables[node.loop_var] = var
+        made = self.below(node.replace(loop_var=var))
+        if before is None:
+            del self.variables[node.loop_var]
+        else:
+            self.variables[node.loop_var] = before
+        return made
+
+    @on(Var)
+    def var(self, node: Var) -> Var:
+        """A variable; a loop's that got a copy is the copy."""
+        return self.variables.get(node, node)
