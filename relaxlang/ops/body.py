@@ -15,11 +15,12 @@ from relaxlang.base.dtype import DType
 from relaxlang.base.source import Span
 from relaxlang.ir import prim, relax, tir
 from relaxlang.ir.prim import INT64, PrimExpr
+from relaxlang.ir.struct_info import TensorStructInfo, tensor_info
 from relaxlang.ir.visit import walk
 from relaxlang.ops.functions import BodyEvaluator
 from relaxlang.ops.values import UNKNOWN, Dim, Erased, TensorValue, Unknown, as_dim, refusal
 from relaxlang.syntax import tree
-from relaxlang.syntax.comptime import Closure, Scope, Value, error, negate
+from relaxlang.syntax.comptime import Closure, Scope, Value, as_dtype, error, negate
 
 
 class Stage(Value):
@@ -156,6 +157,33 @@ class OpEvaluator(BodyEvaluator):
             raise Erased
         return super().iterate(value, span)
 
+    # --- struct info that is known in part ------------------------------------------------------------------------
+    def call_node(self, node: tree.Call, scope: Scope) -> Any:
+        return self.tensor_info(node, scope) if _is_tensor_info(node.func) else super().call_node(node, scope)
+
+    def tensor_info(self, node: tree.Call, scope: Scope) -> TensorStructInfo:
+        """`R.Tensor(shape, dtype, ndim=…)`; each part that is not known is left open by itself."""
+        named = {k.name: k.value for k in node.keywords}
+        shape = self.maybe(node.args[0] if node.args else named.get("shape"), scope)
+        kind = self.maybe(node.args[1] if len(node.args) > 1 else named.get("dtype"), scope)
+        of = None if kind is None else as_dtype(kind, node.span)
+        if shape is None:
+            ndim = self.maybe(named.get("ndim"), scope)
+            return tensor_info(None, of, -1 if ndim is None else ndim)
+        if any(isinstance(d, Unknown) for d in shape):
+            return tensor_info(None, of, len(shape))
+        return tensor_info(tuple(as_dim(d) for d in shape), of)
+
+    def maybe(self, node: tree.Expr | None, scope: Scope) -> Any:
+        """The value of an expression; None when it is absent or not known."""
+        if node is None:
+            return None
+        try:
+            value = self.expr(node, scope)
+        except Erased:
+            return None
+        return None if isinstance(value, Unknown) else value
+
     # --- tensor computations ------------------------------------------------------------------------------------------
     def compute(self, shape: Any, function: Any, name: str, span: Span | None) -> Any:
         """`T.compute`: a tensor (or a tuple of tensors, for reductions of several values at once)."""
@@ -198,6 +226,15 @@ class OpEvaluator(BodyEvaluator):
     def extent(self, index: PrimExpr) -> PrimExpr | None:
         """The extent of a loop variable of this body, when `index` is one."""
         return self.extents.get(index) if isinstance(index, prim.Var) else None
+
+
+def _is_tensor_info(func: tree.Expr) -> bool:
+    return (
+        isinstance(func, tree.Attribute)
+        and func.attr == "Tensor"
+        and isinstance(func.value, tree.Name)
+        and func.value.id == "R"
+    )
 
 
 def _is_data(*values: Any) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 from relaxlang.base.diagnostics import DiagnosticError
 from relaxlang.base.source import Span
 from relaxlang.ir import prim, relax
-from relaxlang.ir.struct_info import StructInfo, TensorStructInfo, TupleStructInfo, shape_info, tensor_info
+from relaxlang.ir.struct_info import OBJECT, StructInfo, TensorStructInfo, TupleStructInfo, shape_info, tensor_info
 from relaxlang.ir.visit import children, free_vars
 from relaxlang.ops.body import OpEvaluator
 from relaxlang.ops.definition import OpDef
@@ -18,7 +18,7 @@ from relaxlang.ops.signature import attribute_value, bind
 from relaxlang.ops.unify import argument_value, match_arguments
 from relaxlang.ops.values import Dim, Erased, TensorValue, Unknown, as_dim
 from relaxlang.syntax import tree
-from relaxlang.syntax.comptime import Scope, as_dtype, error
+from relaxlang.syntax.comptime import Scope, error
 
 Lookup = Callable[[str], OpDef]
 
@@ -122,7 +122,7 @@ def _computes(stmt: tree.Stmt, scope: Scope) -> bool:
     seen: set[int] = set()
     while work:
         node = work.pop()
-        if isinstance(node, tree.Return) and node is stmt:
+        if (isinstance(node, tree.Return) and node is stmt) or (isinstance(node, tree.FunctionDef) and node.decorators):
             return True
         if isinstance(node, tree.Call) and isinstance(node.func, tree.Name):
             place = scope.find(node.func.id)
@@ -138,41 +138,16 @@ def _computes(stmt: tree.Stmt, scope: Scope) -> bool:
 
 
 def _result_info(ev: OpEvaluator, annotation: tree.Expr, scope: Scope) -> StructInfo:
-    """The result annotation evaluated; each part that is not known is left open by itself."""
-    if (
-        isinstance(annotation, tree.Call)
-        and isinstance(annotation.func, tree.Attribute)
-        and annotation.func.attr == "Tensor"
-    ):
-        named = {k.name: k.value for k in annotation.keywords}
-        shape = _maybe(ev, annotation.args[0] if annotation.args else named.get("shape"), scope)
-        dtype = _maybe(ev, annotation.args[1] if len(annotation.args) > 1 else named.get("dtype"), scope)
-        of = None if dtype is None else as_dtype(dtype, annotation.span)
-        if shape is None:
-            ndim = _maybe(ev, named.get("ndim"), scope)
-            return tensor_info(None, of, -1 if ndim is None else ndim)
-        return tensor_info(tuple(as_dim(d) for d in shape), of)
+    """The result annotation evaluated; what is not known is left open."""
     try:
         info = ev.expr(annotation, scope)
     except Erased:
-        from relaxlang.ir.struct_info import OBJECT
-
         return OBJECT
     if isinstance(info, (tuple, list)):
         return TupleStructInfo(tuple(info))
     if not isinstance(info, StructInfo):
         raise error("RLX0131", "the result of an operator must be a struct info", annotation.span)
     return info
-
-
-def _maybe(ev: OpEvaluator, node: tree.Expr | None, scope: Scope) -> Any:
-    if node is None:
-        return None
-    try:
-        value = ev.expr(node, scope)
-    except Erased:
-        return None
-    return None if isinstance(value, Unknown) else value
 
 
 def _erase(ev: OpEvaluator, info: StructInfo) -> StructInfo:

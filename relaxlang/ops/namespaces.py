@@ -14,14 +14,13 @@ from relaxlang.ir.struct_info import (
     OBJECT,
     VOID_TUPLE,
     PrimStructInfo,
-    TensorStructInfo,
     TupleStructInfo,
     shape_info,
-    tensor_info,
 )
+from relaxlang.ir.visit import free_vars
 from relaxlang.ops.body import Computed, OpEvaluator
 from relaxlang.ops.reductions import REDUCERS, reduce_with
-from relaxlang.ops.values import UNKNOWN, Erased, TensorValue, Unknown, as_dim
+from relaxlang.ops.values import Erased, TensorValue, Unknown, as_dim
 from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import Builtin, Evaluator, Namespace, Scope, Value, as_dtype, error
 
@@ -83,6 +82,15 @@ def _simplify(ev: OpEvaluator, args: list[Any], kwargs: dict[str, Any], node: tr
     return ev.analyzer.simplify(args[0]) if isinstance(args[0], PrimExpr) else args[0]
 
 
+def _settled(ev: OpEvaluator, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> Any:
+    """`settled(d)`: a dimension that is a number or a symbol of the program; another one is not known."""
+    if isinstance(args[0], Unknown) or (
+        isinstance(args[0], PrimExpr) and any(v in ev.fresh for v in free_vars(args[0]))
+    ):
+        raise Erased
+    return args[0]
+
+
 def _number(ev: OpEvaluator, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> Any:
     """`number(x)`: the value of a constant scalar; what is not constant is not known."""
     value = args[0]
@@ -97,6 +105,7 @@ def _number(ev: OpEvaluator, args: list[Any], kwargs: dict[str, Any], node: tree
 
 FUNCTIONS: dict[str, Value] = {
     "number": _builtin("number", _number),
+    "settled": _builtin("settled", _settled),
     "same": _builtin("same", _same),
     "differ": _builtin("differ", _differ),
     "known": _builtin("known", _known),
@@ -251,15 +260,6 @@ def _comm_reducer(ev: Evaluator, args: list[Any], node: tree.Call) -> Builtin:
 
 
 # --- R ----------------------------------------------------------------------------------------------------------------
-def _tensor_info(ev: OpEvaluator, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> TensorStructInfo:
-    shape = args[0] if args else kwargs.get("shape", UNKNOWN)
-    kind = args[1] if len(args) > 1 else kwargs.get("dtype", UNKNOWN)
-    of = None if isinstance(kind, Unknown) or kind is None else as_dtype(kind, node.span)
-    if isinstance(shape, Unknown) or shape is None:
-        return tensor_info(None, of, kwargs.get("ndim", -1))
-    return tensor_info(tuple(as_dim(d) for d in shape), of)
-
-
 def _tuple_info(ev: OpEvaluator, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> TupleStructInfo:
     fields = args[0] if len(args) == 1 and isinstance(args[0], (tuple, list)) else args
     return TupleStructInfo(tuple(fields)) if fields else VOID_TUPLE
@@ -311,7 +311,6 @@ def as_relax(value: Any, node: tree.Call) -> relax.Expr:
 
 
 _R: dict[str, Any] = {
-    "Tensor": _builtin("R.Tensor", _tensor_info),
     "Tuple": _builtin("R.Tuple", _tuple_info),
     "Shape": _builtin("R.Shape", _shape_info),
     "Prim": _builtin("R.Prim", lambda ev, args, kwargs, node: PrimStructInfo(as_dtype(args[0], node.span))),

@@ -20,7 +20,7 @@ from relaxlang.ir.prim import INT64, PrimExpr
 from relaxlang.ir.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
 from relaxlang.ir.visit import Rewriter, on, walk
 from relaxlang.ops.body import Computed, OpEvaluator, Stage
-from relaxlang.ops.values import Erased, TensorValue, from_dim
+from relaxlang.ops.values import Erased, TensorValue, dims_text, from_dim
 from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import Scope, Value, error
 from relaxlang.syntax.elaborate.namespaces import T
@@ -162,10 +162,14 @@ def _output(info: Any, name: str, span: Span | None) -> Computed:
 
 
 def _check_same(ev: OpEvaluator, name: str, param: tir.Buffer, buffer: tir.Buffer, span: Span | None) -> None:
-    same = len(param.shape) == len(buffer.shape) and all(ev.same(a, b) for a, b in zip(param.shape, buffer.shape))
-    if not same or param.dtype is not buffer.dtype:
-        wanted, given = ((*b.shape, b.dtype) for b in (param, buffer))
+    """The tensor has the parameter's dtype and shape; what is not known of that is checked at run time."""
+    pairs = list(zip(param.shape, buffer.shape))
+    if len(param.shape) != len(buffer.shape) or param.dtype is not buffer.dtype or any(ev.differ(*p) for p in pairs):
+        wanted, given = (f"{dims_text(b.shape)} {b.dtype}" for b in (param, buffer))
         raise error("RLX0140", f"`{param.name}` of `{name}` is {wanted}, the tensor given is {given}", span)
+    for want, have in pairs:
+        if not ev.same(want, have):
+            ev.require(prim.fold(prim.EQ, have, want), f"`R.{ev.operator}`: a dimension is {have}, and must be {want}")
 
 
 class _Rename(Rewriter):

@@ -76,9 +76,7 @@ def bind(definition: OpDef, args: list[Any], kwargs: dict[str, Any], span: Span 
     for name, value in kwargs.items():
         if name not in names:
             unknown = f"`R.{definition.name}` has no parameter `{name}`"
-            raise error(
-                "RLX0114", unknown, span, notes=[signature_text(definition)], **suggestion(name, names, span)
-            )
+            raise error("RLX0114", unknown, span, notes=[signature_text(definition)], **suggestion(name, names, span))
         if name in given:
             raise error("RLX0113", f"`R.{definition.name}` got `{name}` twice", span)
         given[name] = value
