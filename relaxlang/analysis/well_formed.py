@@ -53,6 +53,12 @@ def well_formed(mod: IRModule, operators: OperatorTable | None = None, *, kernel
     return checker.found
 
 
+def verify_text(mod: IRModule, operators: OperatorTable) -> list[Diagnostic]:
+    """What reading a module looks at: all but the bodies of TensorIR functions. Text can break their rules in one way
+    only, by using a variable that nothing defines, and scripts of TVM do so; lowering refuses them."""
+    return well_formed(mod, operators, kernels=False)
+
+
 class _Scope:
     """What is visible at one place of a function."""
 

@@ -111,6 +111,20 @@ ELABORATION: dict[str, CodeInfo] = {
         '@R.function(private=True)\ndef f(x: R.Object):\n    R.func_attr({"global_symbol": "f"})\n    return x\n',
         "@R.function(private=True)\ndef f(x: R.Object):\n    return x\n",
     ),
+    "RLX0117": CodeInfo(
+        "value of Python that a program cannot use",
+        "A program that is written in a Python file may mention plain data of the Python around it (numbers, strings, "
+        "tuples, lists, dicts), arrays, dtypes, and functions and modules of relaxlang. It is never run as Python, so "
+        "other objects and Python's own functions mean nothing to it.",
+    ),
+    "RLX0150": CodeInfo(
+        "file cannot be included",
+        "`attn = I.include(\"attn.rlx\", HEADS=8)` takes a file, relative to the one it is written in, and values for its "
+        "parameters. The file must lie in the folder of the file that is compiled, or in one that `relaxc -I` names.",
+        'attn = I.include("no such file.rlx")\n\n\n@R.function\ndef f(x: R.Object):\n    return x\n',
+        "@R.function\ndef f(x: R.Object):\n    return x\n",
+    ),
+    "RLX0151": CodeInfo("files include each other", "A file includes itself, by way of others or directly."),
     # 02: struct info
     "RLX0201": CodeInfo(
         "annotation contradicts what was inferred",
@@ -312,6 +326,7 @@ ELABORATION: dict[str, CodeInfo] = {
         _tir('B = T.alloc_buffer((4,), "float32")\nB = T.alloc_buffer((4,), "float32")\nA[0] = B[0]'),
         _tir('B = T.alloc_buffer((4,), "float32")\nC = T.alloc_buffer((4,), "float32")\nA[0] = B[0] + C[0]'),
     ),
+    "RLX0325": CodeInfo("operands of two types", "Both operands of an operation on scalars have one type."),
     # 04: Relax functions, well-formedness
     "RLX0401": CodeInfo(
         "malformed dataflow block",

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 
 def dataflow_block(body: Body, node: tree.With, scope: Scope) -> None:
+    """`with R.dataflow():` and its body. What `R.output` names stays visible after it."""
     ev = body.ev
     for item in node.items:
         if not isinstance(ev.expr(item.context, scope), DataflowHead):
