@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from relaxlang.base.diagnostics import fail
@@ -18,28 +18,50 @@ if TYPE_CHECKING:
 
 
 def parse(
-    text: str, filename: str | None = None, *, values: Mapping[str, Any] | None = None, check: bool = True
+    text: str,
+    filename: str | None = None,
+    *,
+    values: Mapping[str, Any] | None = None,
+    check: bool = True,
+    roots: Sequence[str] = (),
 ) -> IRModule:
     """The module that a text in TVMScript style states.
 
     `values` are the values of its compile-time parameters. With `check` every error that can be found before lowering is
-    raised, all at once, as `DiagnosticError`; without it only errors of syntax and names.
+    raised, all at once, as `DiagnosticError`; without it only errors of syntax and names. `I.include` finds files below
+    the folder of `filename` and below `roots`.
     """
-    return parse_source(Source(filename or "<string>", text), values=values, check=check)
+    return parse_source(Source(filename or "<string>", text), values=values, check=check, roots=roots)
 
 
-def parse_source(source: Source, *, values: Mapping[str, Any] | None = None, check: bool = True) -> IRModule:
-    """As `parse`, from a source that the spans of diagnostics and nodes refer to."""
-    from relaxlang.analysis.well_formed import well_formed
+def parse_source(
+    source: Source,
+    *,
+    values: Mapping[str, Any] | None = None,
+    check: bool = True,
+    roots: Sequence[str] = (),
+    part: tuple[int, int] | None = None,
+) -> IRModule:
+    """As `parse`, from a source that the spans of diagnostics and nodes refer to, or from `part` of it (offsets)."""
+    from relaxlang.analysis.well_formed import verify_text
     from relaxlang.syntax.parse import parse_source as elaborate
 
-    return elaborate(source, values=values, check=check, operators=default_operators(), verify=well_formed)
+    operators = default_operators()
+    return elaborate(
+        source, values=values, check=check, operators=operators, verify=verify_text, roots=roots, part=part
+    )
 
 
-def load(path: str | os.PathLike[str], *, values: Mapping[str, Any] | None = None, check: bool = True) -> IRModule:
+def load(
+    path: str | os.PathLike[str],
+    *,
+    values: Mapping[str, Any] | None = None,
+    check: bool = True,
+    roots: Sequence[str] = (),
+) -> IRModule:
     """The module in a `.rlx` file. A file that can't be read is a `DiagnosticError` too."""
     name = os.fspath(path)
-    return parse(decode_source(name, read_file(name)).text, name, values=values, check=check)
+    return parse(decode_source(name, read_file(name)).text, name, values=values, check=check, roots=roots)
 
 
 def read_file(name: str) -> bytes:

@@ -57,7 +57,7 @@ class Compilation:
             shown = "<stdin>" if self.name == "-" else self.name
             data = sys.stdin.buffer.read() if self.name == "-" else driver.read_file(self.name)
             self.guard.text = decode_source(shown, data).text
-            return driver.parse(self.guard.text, shown, values=self.settings.values)
+            return driver.parse(self.guard.text, shown, values=self.settings.values, roots=self.settings.roots)
 
     @cached_property
     def rewritten(self) -> IRModule:

@@ -53,6 +53,7 @@ LISTS = ("passes", "ops", "pipelines", "targets", "codes", "intrinsics", "emit")
 GROUPS: dict[str, tuple[Option, ...]] = {
     "Input": (
         _repeat("--define -D", "N=VALUE", "value of the module's parameter N (`N = I.param(int)`)"),
+        _repeat("--include -I", "DIR", "a folder whose files may be included, beside the file's own", True),
         _flag("--check", "stop after parsing and checking"),
     ),
     "Output": (

@@ -100,16 +100,17 @@ def _fix(file: File, line: CommandLine, reporter: Reporter) -> int:
     from relaxlang.cli.settings import definition
 
     values = dict(definition(span) for span in line.spans("--define"))
+    roots = [span.text for span in line.spans("--include")]
     source, total = file.source, 0
     seen = {source.text}
-    left = _faults(source, values)
+    left = _faults(source, values, roots)
     for _ in range(MAX_ROUNDS):
         text, changes = apply_fixes(source, left)
         if text in seen:
             break
         seen.add(text)
         source, total = Source(source.name, text), total + changes
-        left = _faults(source, values)
+        left = _faults(source, values, roots)
     if line.has("--diff"):
         _show_difference(file, source.text, line)
     elif file.name == "-":
@@ -124,12 +125,12 @@ def _fix(file: File, line: CommandLine, reporter: Reporter) -> int:
     return CHANGES if left else DONE
 
 
-def _faults(source: Source, values: dict[str, object]) -> list[Diagnostic]:
+def _faults(source: Source, values: dict[str, object], roots: list[str]) -> list[Diagnostic]:
     """What is wrong with a program."""
     from relaxlang.driver import parse_source
 
     try:
-        parse_source(source, values=values)
+        parse_source(source, values=values, roots=roots)
     except DiagnosticError as error:
         return list(error.diagnostics)
     return []

@@ -24,13 +24,14 @@ _NONE: frozenset[str] = frozenset()
 class Settings:
     """The options of a run, read and checked. Raises `DiagnosticError` for what is wrong with them.
 
-    `values` are the compile-time parameters of `-D`; `own_pipeline` says whether a pipeline was asked for.
+    `values` are the compile-time parameters of `-D`, `roots` the folders of `-I`; `own_pipeline` says whether a pipeline was asked for.
     """
 
     def __init__(self, line: CommandLine, reporter: Reporter, clock: Clock) -> None:
         self.line = line
         self.reporter = reporter
         self.clock = clock
+        self.roots = [span.text for span in line.spans("--include")]
         self.values = dict(definition(span) for span in line.spans("--define"))
         self.target = _target(line)
         self.skipped = frozenset(step.name for step in _named(line, "--skip"))

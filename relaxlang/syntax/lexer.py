@@ -220,10 +220,17 @@ class Lexer:
             else:
                 return at, self._edges(line, at, last)
 
-    def _edges(self, line: int, at: int, last: int) -> list[Token]:
-        indents, prefix = self.indents, self.source.text[line:at].rpartition("\f")[2]
+    def indentation(self, line: int) -> tuple[int, int]:
+        """The indentation of the line that begins at an offset, as an entry of `indents`."""
+        return self._width(line, _end_of(_SPACES, self.source.text, line, self.end)) if line else (0, 0)
+
+    def _width(self, line: int, at: int) -> tuple[int, int]:
         # As in Python, two measures of a tab: when they order two lines differently, the indentation is ambiguous.
-        here = (len(prefix.expandtabs(8)), len(prefix)) if "\t" in prefix else (len(prefix), len(prefix))
+        prefix = self.source.text[line:at].rpartition("\f")[2]
+        return (len(prefix.expandtabs(8)), len(prefix)) if "\t" in prefix else (len(prefix), len(prefix))
+
+    def _edges(self, line: int, at: int, last: int) -> list[Token]:
+        indents, here = self.indents, self._width(line, at)
         if here == indents[-1]:
             return []
         if here[0] > indents[-1][0]:

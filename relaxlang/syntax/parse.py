@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from relaxlang.base.diagnostics import Diagnostic, Diagnostics
@@ -11,6 +11,7 @@ from relaxlang.base.source import Source
 from relaxlang.ir.module import IRModule
 from relaxlang.syntax.elaborate.module import elaborate_module
 from relaxlang.syntax.elaborate.unit import Unit
+from relaxlang.syntax.include import Includer
 from relaxlang.syntax.operators import OperatorTable
 from relaxlang.syntax.parser import parse_surface
 
@@ -25,17 +26,19 @@ def parse(
     check: bool = True,
     operators: OperatorTable,
     verify: Verifier | None = None,
+    roots: Sequence[str] = (),
 ) -> IRModule:
     """The module that a text states.
 
     `filename` is what diagnostics show. `values` are the module's parameters (`N = I.param(int)`) by name. With
     `check=True` every error that can be found before lowering is raised; with `check=False` only syntax and names are
     looked at, struct info is None where it is not written, and unknown operators are kept as they are. `verify` looks
-    at the finished module, once nothing else is wrong, with the operators that it may use (its own included). Raises
-    DiagnosticError with all findings, sorted by place.
+    at the finished module, once nothing else is wrong, with the operators that it may use (its own included). `roots`
+    are folders that files may be included from, beside that of `filename`. Raises DiagnosticError with all findings,
+    sorted by place.
     """
     source = Source(filename or "<string>", text)
-    return parse_source(source, values=values, check=check, operators=operators, verify=verify)
+    return parse_source(source, values=values, check=check, operators=operators, verify=verify, roots=roots)
 
 
 def parse_source(
@@ -45,16 +48,23 @@ def parse_source(
     check: bool = True,
     operators: OperatorTable,
     verify: Verifier | None = None,
+    roots: Sequence[str] = (),
+    part: tuple[int, int] | None = None,
 ) -> IRModule:
-    """As `parse`, from a source whose spans the module keeps."""
-    diagnostics = Diagnostics()
-    with deep_recursion():
-        surface = parse_surface(source, diagnostics)
+    """As `parse`, from a source whose spans the module keeps; or from `part` of it: the offsets of its ends."""
+
+    def read(source: Source, values: Mapping[str, Any], includer: Includer) -> IRModule:
+        diagnostics = Diagnostics()
+        surface = parse_surface(source, diagnostics, part if includer is outermost else None)
         diagnostics.check()
-        unit = Unit(diagnostics, operators, values or {}, check)
+        unit = Unit(diagnostics, operators, values, check, includer)
         module = elaborate_module(unit, surface)
         diagnostics.check()
         if check and verify is not None and unit.verify:
             diagnostics.items += verify(module, unit.operators)
             diagnostics.check()
-    return module
+        return module
+
+    outermost = Includer.for_file(source.name, roots, read)
+    with deep_recursion():
+        return read(source, values or {}, outermost)

@@ -58,15 +58,21 @@ def decode_source(name: str, data: bytes) -> Source:
     return source
 
 
-def parse_surface(source: Source, diagnostics: Diagnostics) -> tree.Module:
-    """The surface tree of a whole file. Syntax errors go to `diagnostics`; bad text never raises."""
+def parse_surface(source: Source, diagnostics: Diagnostics, part: tuple[int, int] | None = None) -> tree.Module:
+    """The surface tree of a whole file. Syntax errors go to `diagnostics`; bad text never raises.
+
+    `part` restricts it to some lines of the text, offsets from the start of one to the end of another: statements that
+    may be indented, as inside a Python function.
+    """
     whole = Span(source, 0, len(source.text))
     nul = source.text.find("\0")
     if nul >= 0:
         diagnostics.report(_not_text(source, nul))
         return tree.Module((), span=whole)
     tables, vocabulary = language()
-    lexer = Lexer(vocabulary, source, diagnostics.report)
+    start, end = part or (0, len(source.text))
+    lexer = Lexer(vocabulary, source, diagnostics.report, start, end)
+    lexer.indents = [lexer.indentation(start)]
     module = Parser(tables, "module", lexer, Actions(source, diagnostics.report), explain).run()
     comments = tuple(tree.Comment(span.text, span=span) for span in lexer.comments)
     return tree.Module(module.body if module is not None else (), comments, span=whole)

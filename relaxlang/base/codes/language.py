@@ -109,6 +109,11 @@ LANGUAGE: dict[str, CodeInfo] = {
     "RLX0017": CodeInfo(
         "file cannot be read", "The file does not exist, is a directory, or its permissions do not allow reading it."
     ),
+    "RLX0018": CodeInfo(
+        "program without a text",
+        "`@I.ir_module`, `@R.function` and `@T.prim_func` of `relaxlang.script` read the text of the Python class or "
+        "function below them. It must stand in a file, or in a notebook's cell.",
+    ),
     # 01: names and compile-time values
     "RLX0101": CodeInfo(
         "undefined name",

@@ -9,11 +9,13 @@ from typing import Any
 
 from relaxlang.base.diagnostics import DiagnosticError
 from relaxlang.base.dtype import dtype
+from relaxlang.ir import relax, tir
 from relaxlang.ir.attrs import Attrs
 from relaxlang.ir.module import AnyFunc, IRModule
 from relaxlang.ir.relax import ExternFunc, GlobalVar
 from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import POISON, Evaluator, Scope, error
+from relaxlang.syntax.elaborate.adopt import OtherModule, adopt
 from relaxlang.syntax.elaborate.decorators import decorator_name, dotted
 from relaxlang.syntax.elaborate.dims import TypeVariable
 from relaxlang.syntax.elaborate.macros import define_macro, is_macro
@@ -81,10 +83,11 @@ class ModuleElaborator:
         if classes:
             for stmt in classes[0].body:
                 self._guarded(stmt, self.scope)
+        self._adopted()
         for declared in self._declared():
             self._elaborate(declared)
         functions: dict[str, AnyFunc] = {}
-        for name in self.order:
+        for name in dict.fromkeys((*self.order, *self.unit.functions)):
             made = self.extern.get(name) or self.unit.functions[name].function
             if made is not None:
                 functions[name] = made
@@ -144,6 +147,9 @@ class ModuleElaborator:
             if dotted(stmt.value) in ("I.param", "ir.param") and isinstance(stmt.value, tree.Call):
                 scope.names[name] = self._parameter(name, stmt.value, scope)
                 return
+            if dotted(stmt.value) in ("I.include", "ir.include") and isinstance(stmt.value, tree.Call):
+                scope.names[name] = OtherModule(self.unit, name, self._included(stmt.value, scope))
+                return
             if name == "metadata":
                 scope.names.setdefault(name, POISON)
                 return
@@ -177,6 +183,27 @@ class ModuleElaborator:
             return self.ev.expr(node.args[1], scope)
         raise error("RLX0147", f"the module parameter `{name}` was given no value", node.span,
                     help=f"give one: `relaxc -D {name}=…`, or `parse(text, values={{\"{name}\": …}})`")  # fmt: skip
+
+    def _included(self, node: tree.Call, scope: Scope) -> IRModule:
+        """`attn = I.include("attn.rlx", HEADS=8)`: another file, with values for its parameters."""
+        path = self.ev.expr(node.args[0], scope) if len(node.args) == 1 else None
+        if not isinstance(path, str) or node.span is None or any(k.name is None for k in node.keywords):
+            raise error("RLX0150", "`I.include` takes the path of a file, and values for its parameters by name",
+                        node.span, help='write `attn = I.include("attn.rlx", HEADS=8)`')  # fmt: skip
+        values = {k.name: self.ev.expr(k.value, scope) for k in node.keywords if k.name is not None}
+        if self.unit.includer is None:
+            raise error("RLX0150", "files cannot be included here", node.span)
+        return self.unit.includer.include(path, values, node.span)
+
+    def _adopted(self) -> None:
+        """Functions among the compile-time values: they become functions of the module, modules a name for theirs."""
+        for name, value in self.unit.values.items():
+            if name in self.unit.functions:
+                continue
+            if isinstance(value, IRModule):
+                self.outer.names[name] = OtherModule(self.unit, name, value)
+            elif isinstance(value, (tir.PrimFunc, relax.Function)):
+                self.outer.names[name] = adopt(self.unit, name, value)
 
     def _declare(self, name: str, stmt: tree.Stmt, function: AnyFunc) -> None:
         if name in self.order:

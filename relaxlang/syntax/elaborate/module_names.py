@@ -86,6 +86,11 @@ def _param(ev: ModuleEvaluator, node: tree.Call, kind: Any = None, default: Any 
     raise error("RLX0147", "`I.param` stands alone on the right of `name =`, at module level", node.span)
 
 
+@names("include")
+def _include(ev: ModuleEvaluator, node: tree.Call, *arguments: Any, **values: Any) -> Any:
+    raise error("RLX0150", "`I.include` stands alone on the right of `name =`, at module level", node.span)
+
+
 def suggestion(name: str, known: Any) -> str:
     """A help text with the nearest known name, or nothing."""
     near = did_you_mean(name, known)

@@ -13,6 +13,7 @@ from relaxlang.ir.relax import GlobalVar
 from relaxlang.ir.struct_info import StructInfo
 from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import POISON, Scope, error
+from relaxlang.syntax.include import Includer
 from relaxlang.syntax.operators import OperatorTable
 
 
@@ -53,12 +54,18 @@ class Unit:
     """The state of one parse."""
 
     def __init__(
-        self, diagnostics: Diagnostics, operators: OperatorTable, values: Mapping[str, Any], check: bool
+        self,
+        diagnostics: Diagnostics,
+        operators: OperatorTable,
+        values: Mapping[str, Any],
+        check: bool,
+        includer: Includer | None = None,
     ) -> None:
         self.diagnostics = diagnostics
         self.operators = operators
         self.values = values
         self.check = check
+        self.includer = includer
         self.functions: dict[str, Declared] = {}
         self.externs: dict[str, GlobalVar] = {}
         self.global_infos: dict[str, tuple[Any, ...]] = {}

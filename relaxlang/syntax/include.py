@@ -1,0 +1,83 @@
+"""`attn = I.include("attn.rlx", HEADS=8)`: modules made of files.
+
+A path is relative to the file that includes it. Only files below a root can be included: the folder of the file that is
+being compiled, and the folders that the caller names. Symbolic links are followed before that is checked.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from relaxlang.base.diagnostics import Label
+from relaxlang.base.source import Source, Span
+from relaxlang.base.suggest import suggestion
+from relaxlang.ir.module import IRModule
+from relaxlang.syntax.comptime import error
+from relaxlang.syntax.parser import decode_source
+
+MAX_DEPTH = 50
+
+Read = Callable[[Source, Mapping[str, Any], "Includer"], IRModule]
+
+
+class Includer:
+    """Finds and reads the files that a module includes. `read` elaborates one; `files` are those being read."""
+
+    def __init__(
+        self, roots: Sequence[str], read: Read, files: tuple[str, ...] = (), spans: tuple[Span, ...] = ()
+    ) -> None:
+        self.roots = tuple(os.path.realpath(root) for root in roots)
+        self.read = read
+        self.files = files
+        self.spans = spans
+
+    @staticmethod
+    def for_file(name: str, roots: Sequence[str], read: Read) -> Includer:
+        """The includer of a file that is being compiled; a text that is no file has no folder of its own."""
+        if not os.path.isfile(name):
+            return Includer(roots, read)
+        return Includer((os.path.dirname(os.path.realpath(name)), *roots), read, (os.path.realpath(name),))
+
+    def include(self, path: str, values: Mapping[str, Any], span: Span) -> IRModule:
+        """The module in the file at `path`, with values for its parameters."""
+        found = self._find(path, span)
+        if found in self.files:
+            at = self.files.index(found)
+            labels = [Label(s, "includes the next file") for s in self.spans[at:]]
+            raise error("RLX0151", f"`{path}` includes itself", span, label="the circle closes here",
+                        notes=[f"{label.span}: {label.text}" for label in labels])  # fmt: skip
+        if len(self.files) >= MAX_DEPTH:
+            raise error("RLX0151", f"files include each other more than {MAX_DEPTH} deep", span)
+        inner = Includer(self.roots, self.read, (*self.files, found), (*self.spans, span))
+        try:
+            with open(found, "rb") as file:
+                source = decode_source(os.path.relpath(found), file.read())
+        except OSError as fault:
+            raise error("RLX0150", f"`{path}` can't be read: {fault.strerror or fault}", span) from None
+        return self.read(source, values, inner)
+
+    def _find(self, path: str, span: Span) -> str:
+        """The real path of an included file, which lies below a root."""
+        if not self.roots:
+            raise error("RLX0150", f"`{path}` cannot be found: this text is in no file", span,
+                        help="pass the folders to look in: `parse(text, roots=[…])`, `relaxc -I DIR`")  # fmt: skip
+        near = os.path.dirname(self.files[-1]) if self.files else None
+        places = [os.path.realpath(os.path.join(folder, path)) for folder in (near, *self.roots) if folder is not None]
+        inside = [place for place in places if any(_is_below(place, root) for root in self.roots)]
+        if not inside:
+            raise error("RLX0150", f"`{path}` is outside of the folders that may be included from", span,
+                        help="`relaxc -I DIR` allows a folder")  # fmt: skip
+        for place in inside:
+            if os.path.isfile(place):
+                return place
+        folder = os.path.dirname(inside[0])
+        found = os.listdir(folder) if os.path.isdir(folder) else []
+        names = [n for n in found if n.endswith(".rlx") and os.path.join(folder, n) not in self.files]
+        hint = suggestion(os.path.basename(path), names, span)
+        raise error("RLX0150", f"there is no file `{path}`", span, **hint)
+
+
+def _is_below(path: str, root: str) -> bool:
+    return path == root or path.startswith(root.rstrip(os.sep) + os.sep)
