@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from relaxlang.base.diagnostics import fail
+from relaxlang.base.diagnostics import DiagnosticError, fail
 from relaxlang.base.source import Source
 from relaxlang.ir.module import IRModule
 from relaxlang.ops import default_operators
@@ -132,11 +132,17 @@ def generate(lowered: IRModule, target: Any = None) -> RuntimeModule:
     from relaxlang.runtime.module import RuntimeModule
 
     chosen = as_target(target)
-    kernels = build_kernels(dict(lowered.prim_funcs()), chosen)
     builder = ExecBuilder()
-    for kernel in kernels.values():
-        builder.declare_kernel(kernel.signature)
-    emit_functions(lowered, builder)
+    try:
+        kernels = build_kernels(dict(lowered.prim_funcs()), chosen)
+        for kernel in kernels.values():
+            builder.declare_kernel(kernel.signature)
+        emit_functions(lowered, builder)
+    except DiagnosticError as fault:
+        from relaxlang.syntax.printer.locate import show_nodes
+
+        show_nodes(fault, lowered, "<lowered module>")
+        raise
     executable = builder.get(tuple(k.object_code for k in kernels.values()))
     loaded = load_kernels(kernels) if chosen.runs_here else {}
     return RuntimeModule(executable, loaded, lowered)

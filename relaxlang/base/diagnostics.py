@@ -35,10 +35,11 @@ class Diagnostic:
     """One finding.
 
     `code` is a key of `base.codes.CODES`; `span` the primary place (None when there is no source text) and `label` the
-    words under it; `labels` are secondary places; `notes` lines of context; `help` what to do; `fixes` edits.
+    words under it; `labels` are secondary places; `notes` lines of context; `help` what to do; `fixes` edits; `node`
+    the node of the IR that it is about, for one that no text holds: whoever knows its module can print it then.
     """
 
-    __slots__ = ("level", "code", "message", "span", "label", "labels", "notes", "help", "fixes")
+    __slots__ = ("level", "code", "message", "span", "label", "labels", "notes", "help", "fixes", "node")
 
     def __init__(
         self,
@@ -52,6 +53,7 @@ class Diagnostic:
         notes: Iterable[str] = (),
         help: str = "",
         fixes: Iterable[Fix] = (),
+        node: object = None,
     ) -> None:
         self.level: Level = level
         self.code = code
@@ -62,6 +64,7 @@ class Diagnostic:
         self.notes = tuple(notes)
         self.help = help
         self.fixes = tuple(fixes)
+        self.node = node
 
     def __repr__(self) -> str:
         return f"Diagnostic({self.code}, {self.message!r}, {self.span})"
@@ -131,6 +134,8 @@ def fail(
     notes: Iterable[str] = (),
     help: str = "",
     fixes: Iterable[Fix] = (),
+    node: object = None,
 ) -> NoReturn:
     """Raise a `DiagnosticError` that holds one error."""
-    raise DiagnosticError([Diagnostic(code, message, span, label=label, notes=notes, help=help, fixes=fixes)])
+    one = Diagnostic(code, message, span, label=label, notes=notes, help=help, fixes=fixes, node=node)
+    raise DiagnosticError([one])

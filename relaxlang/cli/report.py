@@ -90,4 +90,5 @@ def with_notes(diagnostic: Diagnostic, notes: Sequence[str]) -> Diagnostic:
         notes=(*diagnostic.notes, *notes),
         help=diagnostic.help,
         fixes=diagnostic.fixes,
+        node=diagnostic.node,
     )

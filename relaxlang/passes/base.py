@@ -204,10 +204,19 @@ class PassContext:
         except DiagnosticError as fault:
             if not isinstance(step, Sequential):
                 fault.add_note(f"in the pass `{step}`")
+                _show_nodes(fault, mod, step)
             raise
         for instrument in self.instruments:
             instrument.after(made, step)
         return made
+
+
+def _show_nodes(fault: DiagnosticError, mod: IRModule, step: Pass) -> None:
+    """Point errors about nodes that stand in no file into the printed module that the pass was given."""
+    if any(d.span is None and d.node is not None for d in fault.diagnostics):
+        from relaxlang.syntax.printer.locate import show_nodes
+
+        show_nodes(fault, mod, f"<before {step.name}>")
 
 
 def check_options(cls: type[Pass], options: Mapping[str, Any], span: Any = None) -> Pass:

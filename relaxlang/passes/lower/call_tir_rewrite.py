@@ -103,15 +103,14 @@ class _CallTIRRewriter(OperatorLowering):
     def allocate(self, info: StructInfo, call: relax.Call) -> relax.Expr:
         """Emit the allocation of one output."""
         if not isinstance(info, TensorStructInfo) or info.dtype is None:
-            fail("RLX3110", f"the output of this call can't be allocated: `{info}`", call.span)
+            fail("RLX3110", f"the output of this call can't be allocated: `{info}`", call.span, node=call)
         if info.dims is not None:
             shape: relax.Expr = relax.ShapeExpr(info.dims)
         elif isinstance(info.shape, relax.Expr):
             shape = self(info.shape)
         else:
-            fail(
-                "RLX3110", f"the output of this call can't be allocated: the shape of `{info}` is not known", call.span
-            )
+            what = f"the output of this call can't be allocated: the shape of `{info}` is not known"
+            fail("RLX3110", what, call.span, node=call)
         device = relax.PrimValue(prim.IntImm(prim.INT64, 0))
         args = (shape, relax.DataTypeImm(info.dtype), device, relax.StringImm("global"))
         value = relax.Call(relax.Op("builtin.alloc_tensor"), args, EMPTY, (), info, span=call.span)

@@ -125,7 +125,7 @@ class _Check(Visitor):
         labels = [Label(node.span, "updated here")] if node.span else []
         message = f"the parallel loop `{loop.loop_var.name}` carries a reduction: {what}"
         self.found.report(Diagnostic(
-            "RLX5011", message, loop.span, labels=labels,
+            "RLX5011", message, loop.span, labels=labels, node=loop,
             help="make it a serial loop, or give each iteration a partial result of its own",
         ))  # fmt: skip
 

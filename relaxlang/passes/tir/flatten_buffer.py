@@ -76,7 +76,7 @@ class _Flatten(Rewriter):
         buffer = node.buffer
         if len(node.indices) != buffer.ndim:
             message = f"`{buffer.name}` has {buffer.ndim} dimensions and is accessed with {len(node.indices)} indices"
-            fail("RLX3122", message, node.span)
+            fail("RLX3122", message, node.span, node=node)
         indices = tuple([self.visit(i) for i in node.indices])
         return indices if is_flat(buffer) else (element_offset(buffer, indices),)
 

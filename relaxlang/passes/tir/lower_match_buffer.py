@@ -68,6 +68,7 @@ class _Lower(Substitute):
                 "RLX3120",
                 f"`{view.name}` cannot be a view of a region of `{source.name}`: rank or dtype differ",
                 match.span,
+                node=match,
             )
         self.views[view] = region
         self._bind(view.data, source.data)

@@ -71,7 +71,8 @@ class _Lower(Substitute):
 
     def _body(self, block: Block) -> Stmt:
         if block.iter_vars or block.init is not None or block.match_buffers:
-            fail("RLX3121", f"the block `{block.name_hint}` still has axes, an init or match buffers", block.span,
+            what = f"the block `{block.name_hint}` still has axes, an init or match buffers"
+            fail("RLX3121", what, block.span, node=block,
                  help="run `lower-init-block`, `convert-blocks-to-opaque` and `lower-match-buffer` first")  # fmt: skip
         body: Stmt = self.visit(block.body)
         for old in reversed(block.alloc_buffers):
