@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.unit.stdlib import table_nn
-from tests.unit.stdlib.harness import OPERATORS, Dims, Inputs, evaluate, run
-from tests.unit.stdlib.table import CASES, Case
-from tests.unit.stdlib.test_values import check
 
 from relaxlang.base.dtype import from_numpy
 from relaxlang.ir import prim
 from relaxlang.ir.prim import INT64
 from relaxlang.ir.struct_info import OBJECT, StructInfo, TensorStructInfo, TupleStructInfo, tensor_info
+from tests.unit.stdlib import table_nn
+from tests.unit.stdlib.harness import OPERATORS, Dims, Inputs, evaluate, run
+from tests.unit.stdlib.table import CASES, Case
+from tests.unit.stdlib.test_values import check
 
 assert table_nn.__doc__  # its import enters its cases
 ONE_EACH = list({case.name: case for case in CASES}.values())
