@@ -12,6 +12,7 @@ from typing import Any
 
 # Pipeline name -> where its class is. One row a file; a test compares the table with the folders.
 PASSES: dict[str, str] = {
+    "annotate-tir-op-pattern": "relax.annotate_tir_op_pattern:AnnotateTIROpPattern",
     "attach-global-symbol": "lower.attach_global_symbol:AttachGlobalSymbol",
     "call-tir-rewrite": "lower.call_tir_rewrite:CallTIRRewrite",
     "bind-params": "relax.bind_params:BindParams",
@@ -22,6 +23,7 @@ PASSES: dict[str, str] = {
     "dead-code-elimination": "relax.dead_code_elimination:DeadCodeElimination",
     "eliminate-common-subexpr": "relax.eliminate_common_subexpr:EliminateCommonSubexpr",
     "fold-constant": "relax.fold_constant:FoldConstant",
+    "fuse-ops": "relax.fuse_ops:FuseOps",
     "inline-private-functions": "relax.inline_private_functions:InlinePrivateFunctions",
     "lambda-lift": "relax.lambda_lift:LambdaLift",
     "legalize-ops": "relax.legalize_ops:LegalizeOps",
@@ -33,9 +35,11 @@ PASSES: dict[str, str] = {
     "to-non-dataflow": "lower.to_non_dataflow:ToNonDataflow",
     "vm-memory-lower": "lower.vm_memory_lower:VMMemoryLower",
     "vm-shape-lower": "lower.vm_shape_lower:VMShapeLower",
+    "compact-buffer-allocation": "tir.compact_buffer_allocation:CompactBufferAllocation",
     "check-parallel-loops": "tir.check_parallel_loops:CheckParallelLoops",
     "convert-blocks-to-opaque": "tir.convert_blocks_to_opaque:ConvertBlocksToOpaque",
     "flatten-buffer": "tir.flatten_buffer:FlattenBuffer",
+    "loop-partition": "tir.loop_partition:LoopPartition",
     "lower-init-block": "tir.lower_init_block:LowerInitBlock",
     "lower-match-buffer": "tir.lower_match_buffer:LowerMatchBuffer",
     "lower-opaque-block": "tir.lower_opaque_block:LowerOpaqueBlock",

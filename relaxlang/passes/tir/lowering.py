@@ -6,8 +6,10 @@ from relaxlang.base.recursion import deep_recursion
 from relaxlang.ir.tir import PrimFunc
 from relaxlang.passes.base import PassContext, PrimFuncPass
 from relaxlang.passes.tir.check_parallel_loops import CheckParallelLoops
+from relaxlang.passes.tir.compact_buffer_allocation import CompactBufferAllocation
 from relaxlang.passes.tir.convert_blocks_to_opaque import ConvertBlocksToOpaque
 from relaxlang.passes.tir.flatten_buffer import FlattenBuffer
+from relaxlang.passes.tir.loop_partition import LoopPartition
 from relaxlang.passes.tir.lower_init_block import LowerInitBlock
 from relaxlang.passes.tir.lower_match_buffer import LowerMatchBuffer
 from relaxlang.passes.tir.lower_opaque_block import LowerOpaqueBlock
@@ -19,6 +21,7 @@ from relaxlang.passes.tir.unroll_loop import UnrollLoop
 from relaxlang.passes.tir.vectorize_loop import VectorizeLoop
 
 LOWERING: tuple[PrimFuncPass, ...] = (
+    CompactBufferAllocation(),
     PlanAndUpdateBufferAllocationLocation(),
     CheckParallelLoops(),
     ReorderReductions(),
@@ -28,6 +31,7 @@ LOWERING: tuple[PrimFuncPass, ...] = (
     LowerOpaqueBlock(),
     FlattenBuffer(),
     StmtSimplify(),
+    LoopPartition(),
     VectorizeLoop(),
     UnrollLoop(),
     RemoveNoOp(),

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from relaxlang.arith.analyzer import Analyzer
 from relaxlang.ir import prim
 from relaxlang.ir.prim import BOOL, BufferLoad, IntImm, PrimExpr, Var
-from relaxlang.ir.tir import BufferStore, For, IfThenElse, LetStmt, PrimFunc, SeqStmt, Stmt
-from relaxlang.ir.visit import Rewriter, on, walk
+from relaxlang.ir.tir import Buffer, BufferStore, For, IfThenElse, LetStmt, PrimFunc, Range, SeqStmt, Stmt
+from relaxlang.ir.visit import Rewriter, free_vars, on, substitute, walk
 from relaxlang.passes.base import PassContext, PrimFuncPass
 
 MOST_LANES = 64
@@ -18,8 +19,9 @@ MOST_LANES = 64
 class VectorizeLoop(PrimFuncPass):
     """`for i in T.vectorized(8): C[i] = A[i] + 1` becomes `C[0:8] = A[0:8] + 1` on vectors of 8 lanes.
 
-    What has no vector form (a condition that differs between lanes around a statement, a call, an inner loop whose
-    bounds differ, more than 64 lanes, an extent that is not constant) stays a loop.
+    A condition that differs between lanes becomes the predicate of the loads and stores under it; a store to memory of
+    scope `local` keeps the old value of the other lanes instead, so that it can live in registers. What has no vector
+    form (a call, an inner loop whose bounds differ, more than 64 lanes, an extent that is not constant) stays a loop.
     Runs on flat buffers.
 
     Before:
@@ -47,14 +49,32 @@ def vectorize_loop(func: PrimFunc) -> PrimFunc:
     return func.replace(body=_Loops()(func.body))
 
 
+def _conjuncts(condition: PrimExpr) -> list[PrimExpr]:
+    parts, work = [], [condition]
+    while work:
+        one = work.pop()
+        if isinstance(one, prim.And):
+            work += [one.b, one.a]
+        else:
+            parts.append(one)
+    return parts
+
+
 class _NoVectorForm(Exception):
     """A loop has a part that cannot be put in vector form."""
 
 
 class _Loops(Rewriter):
+    """`analyzer` knows the ranges of the loops around."""
+
+    def __init__(self) -> None:
+        self.analyzer = Analyzer()
+
     @on(For)
     def loop(self, node: For) -> Stmt:
         """A loop; a vectorized one is replaced by its body on vectors."""
+        if isinstance(node.step, IntImm) and node.step.value == 1:
+            self.analyzer.bind(node.loop_var, Range(node.min, node.extent))
         made = self.below(node)
         if made.kind != "vectorized" or not isinstance(made.extent, IntImm):
             return made
@@ -66,7 +86,7 @@ class _Loops(Rewriter):
         try:
             loaded = {n.buffer.data for n in walk(made.body) if isinstance(n, BufferLoad)}
             ramp = prim.Ramp(prim.cast(made.min, of), IntImm(of, 1), lanes)
-            vector: Stmt = _Widen(made.loop_var, ramp, loaded)(made.body)
+            vector: Stmt = _Widen(made.loop_var, ramp, loaded, self.analyzer)(made.body)
         except _NoVectorForm:
             return made
         return vector
@@ -74,12 +94,15 @@ class _Loops(Rewriter):
 
 class _Widen(Rewriter):
     """Rewrites a loop body for all iterations at once. An expression that does not depend on the loop variable stays a
-    scalar until it meets one that does."""
+    scalar until it meets one that does. `mask` is the condition under which lanes are active; None: all are."""
 
-    def __init__(self, var: Var, ramp: prim.Ramp, loaded: set[Var]) -> None:
+    def __init__(self, var: Var, ramp: prim.Ramp, loaded: set[Var], analyzer: Analyzer) -> None:
         self.lanes = ramp.lanes
         self.loaded = loaded
+        self.analyzer = analyzer
         self.vectors: dict[Var, PrimExpr] = {var: ramp}
+        self.mask: PrimExpr | None = None
+        self.first = {var: ramp.base}
 
     def wide(self, e: PrimExpr) -> PrimExpr:
         """An expression as a vector."""
@@ -120,6 +143,9 @@ class _Widen(Rewriter):
             return node  # type: ignore[no-any-return]
         if isinstance(node, (prim.And, prim.Or)) and any(isinstance(n, BufferLoad) for n in walk(b)):
             raise _NoVectorForm  # the second operand may be evaluated only where the first allows it
+        divides = isinstance(node, (prim.Div, prim.Mod, prim.FloorDiv, prim.FloorMod)) and not node.dtype.is_float
+        if divides and self.mask is not None and not isinstance(b, IntImm):
+            raise _NoVectorForm  # other lanes might divide by zero
         return node.__class__(self.wide(a), self.wide(b))  # type: ignore[no-any-return]
 
     @on(prim.Cast)
@@ -142,7 +168,9 @@ class _Widen(Rewriter):
 
     @on(prim.Call)
     def call(self, node: prim.Call) -> PrimExpr:
-        """An intrinsic, lane by lane; other calls and conditional loads have no vector form."""
+        """An intrinsic, lane by lane; other calls have no vector form."""
+        if node.op == "if_then_else" and self.visit(node.args[0]).dtype.lanes > 1:
+            return self._choice(node)
         args = tuple([self.visit(a) for a in node.args])
         if all(a is b for a, b in zip(args, node.args)):
             if isinstance(node.op, str) and _pure(node.op):
@@ -153,15 +181,45 @@ class _Widen(Rewriter):
             raise _NoVectorForm
         return prim.Call(node.of.with_lanes(self.lanes), node.op, tuple(self.wide(a) for a in args))
 
+    def _choice(self, node: prim.Call) -> PrimExpr:
+        """A conditional expression whose condition differs between lanes: each arm is loaded where it is wanted."""
+        condition, outer = self.visit(node.args[0]), self.mask
+        arms = []
+        for arm, active in ((node.args[1], condition), (node.args[2], prim.Not(condition))):
+            if any(isinstance(n, BufferLoad) for n in walk(arm)):
+                self._require_lane_loads(arm)
+                self.mask = active if outer is None else prim.And(outer, active)
+            arms.append(self.wide(self.visit(arm)))
+            self.mask = outer
+        return prim.Select(condition, arms[0], arms[1])
+
+    def _require_lane_loads(self, node: Any) -> None:
+        """Loads that are the same in all lanes would run even when no lane is active."""
+        lanes = set(self.vectors)
+        for one in walk(node):
+            if isinstance(one, BufferLoad) and not any(isinstance(v, Var) and v in lanes for i in one.indices for v in walk(i)):
+                raise _NoVectorForm
+
     @on(BufferLoad)
     def load(self, node: BufferLoad) -> PrimExpr:
-        """A load at a vector of indices."""
+        """A load at a vector of indices; of the active lanes, unless all elements exist."""
         indices = tuple([self.visit(i) for i in node.indices])
         if all(a is b for a, b in zip(indices, node.indices)):
             return node
         if node.predicate is not None or node.buffer.dtype.lanes > 1:
             raise _NoVectorForm
-        return node.replace(indices=indices)
+        if self.mask is None or self._exists(node.buffer, indices):
+            return node.replace(indices=indices)
+        return node.replace(indices=indices, predicate=self.mask)
+
+    def _exists(self, buffer: Buffer, indices: tuple[PrimExpr, ...]) -> bool:
+        """Whether the memory is the function's own and has an element for every lane."""
+        index = indices[0] if len(indices) == 1 else None
+        if buffer.scope != "local" or not isinstance(index, prim.Ramp) or not isinstance(index.stride, IntImm):
+            return False
+        last = index.base + index.stride * (index.lanes - 1)
+        size = prim.cast(buffer.shape[0], last.dtype)
+        return self.analyzer.can_prove(index.base >= 0) and self.analyzer.can_prove(last < size)
 
     @on(prim.Ramp, prim.Broadcast, prim.Shuffle, prim.Let)
     def vector(self, node: Any) -> PrimExpr:
@@ -179,7 +237,12 @@ class _Widen(Rewriter):
             raise _NoVectorForm
         if node.buffer.data in self.loaded and not _distinct(indices):
             raise _NoVectorForm  # lanes that meet would not see each other's updates
-        return node.replace(value=self.wide(value), indices=indices)
+        if self.mask is None:
+            return node.replace(value=self.wide(value), indices=indices)
+        if self._exists(node.buffer, indices):
+            old = BufferLoad(node.buffer, indices)
+            return node.replace(value=prim.Select(self.mask, self.wide(value), old), indices=indices)
+        return node.replace(value=self.wide(value), indices=indices, predicate=self.mask)
 
     @on(LetStmt)
     def let(self, node: LetStmt) -> Stmt:
@@ -193,12 +256,43 @@ class _Widen(Rewriter):
 
     @on(IfThenElse)
     def condition(self, node: IfThenElse) -> Stmt:
-        """A condition that all lanes share."""
+        """A condition that all lanes share; one that differs becomes a mask."""
         condition = self.visit(node.condition)
         if condition.dtype is not BOOL:
-            raise _NoVectorForm
+            return self._masked(node)
         other = None if node.else_case is None else self.visit(node.else_case)
         return node.replace(condition=condition, then_case=self.visit(node.then_case), else_case=other)
+
+    def _masked(self, node: IfThenElse) -> Stmt:
+        if node.else_case is not None or any(isinstance(n, BufferLoad) for n in walk(node.condition)):
+            raise _NoVectorForm
+        shared, lanes = [], []
+        for part in _conjuncts(node.condition):
+            made = self.visit(part)
+            (shared if made.dtype is BOOL else lanes).append((part, made))
+        outer = self.mask
+        for _, made in lanes:
+            self.mask = made if self.mask is None else prim.And(self.mask, made)
+        body: Stmt = self.visit(node.then_case)
+        self.mask = outer
+        # What is the same in all lanes may run only when some lane is active: the first one is, where any is.
+        for part, made in lanes:
+            some = self._first_lane(part, made)
+            if some is None:
+                self._require_lane_loads(node.then_case)
+            elif not self.analyzer.can_prove(some):
+                shared.append((some, some))
+        condition = prim.all_of(*(made for _, made in shared))
+        return body if isinstance(condition, IntImm) else IfThenElse(condition, body, span=node.span)
+
+    def _first_lane(self, part: PrimExpr, made: PrimExpr) -> PrimExpr | None:
+        """An upper bound of the lanes at the first lane, which is active where any is; None for other conditions."""
+        if any(v in self.vectors and v not in self.first for v in free_vars(part)):
+            return None
+        small, large = (made.a, made.b) if isinstance(made, (prim.LT, prim.LE)) else (made.b, made.a) if isinstance(
+            made, (prim.GT, prim.GE)) else (made, made)  # fmt: skip
+        rising = isinstance(small, prim.Ramp) and isinstance(small.stride, IntImm) and small.stride.value > 0
+        return substitute(part, self.first) if rising and isinstance(large, prim.Broadcast) else None
 
     @on(For)
     def loop(self, node: For) -> Stmt:

@@ -112,7 +112,8 @@ def test_parallel_loops_that_do_not_race(body: str) -> None:
     [
         ("C[j] = A[j] * A[0]", True),
         ('C[j * 2] = A[j] + T.Cast("float32", j)', True),
-        ("if j < 3:\n    C[j] = A[j]", False),
+        ("if j < 3:\n    C[j] = A[j]", True),
+        ("if A[j] < T.float32(3):\n    C[j] = A[j]", False),
         ("A[j + 1] = A[j]", False),
         ("C[j // 2] = C[j // 2] + A[j]", False),
         ("C[0] = A[j]", False),

@@ -1,0 +1,221 @@
+"""CompactBufferAllocation: an intermediate has the size that one iteration needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from relaxlang.arith.analyzer import Analyzer
+from relaxlang.arith.intervals import IntSet, union
+from relaxlang.ir.prim import BufferLoad, IntImm, PrimExpr, Var, cast
+from relaxlang.ir.tir import (
+    Block,
+    BlockRealize,
+    Buffer,
+    BufferRegion,
+    BufferStore,
+    For,
+    PrimFunc,
+    Range,
+    Stmt,
+)
+from relaxlang.ir.visit import Rewriter, free_vars, on
+from relaxlang.passes.base import PassContext, PrimFuncPass
+from relaxlang.schedule.checks import box_under, hands_on_buffer
+from relaxlang.schedule.state import TRUE, State, walk_stmts
+
+SMALL = 16 << 10
+"""Bytes up to which memory is allocated in the innermost loop: it lives on the stack then."""
+
+
+@dataclass(frozen=True)
+class CompactBufferAllocation(PrimFuncPass):
+    """A buffer that is filled and used up in each iteration of a loop is as large as one iteration needs, and allocated
+    inside: in that loop when it is small, else in the parallel loop around.
+
+    Before:
+
+        @T.prim_func
+        def f(A: T.Buffer((32, 16), "float32"), B: T.Buffer((32, 16), "float32")):
+            C = T.alloc_buffer((32, 16), "float32")
+            for i in range(32):
+                for j in range(16):
+                    with T.block("C"):
+                        vi, vj = T.axis.remap("SS", [i, j])
+                        C[vi, vj] = A[vi, vj] * T.float32(2)
+                for j in range(16):
+                    with T.block("B"):
+                        vi, vj = T.axis.remap("SS", [i, j])
+                        B[vi, vj] = C[vi, 15 - vj]
+
+    After:
+
+        @T.prim_func
+        def f(A: T.Buffer((32, 16), "float32"), B: T.Buffer((32, 16), "float32")):
+            for i in range(32):
+                with T.block("C_1"):
+                    T.reads()
+                    T.writes()
+                    C = T.alloc_buffer((1, 16), "float32")
+                    for j in range(16):
+                        with T.block("C"):
+                            vi, vj = T.axis.remap("SS", [i, j])
+                            T.reads(A[vi, vj])
+                            T.writes(C[vi - i, vj])
+                            C[vi - i, vj] = A[vi, vj] * T.float32(2)
+                    for j in range(16):
+                        with T.block("B"):
+                            vi, vj = T.axis.remap("SS", [i, j])
+                            T.reads(C[vi - i, 15 - vj])
+                            T.writes(B[vi, vj])
+                            B[vi, vj] = C[vi - i, 15 - vj]
+    """
+
+    def run_prim_func(self, func: PrimFunc, ctx: PassContext) -> PrimFunc:
+        return compact_buffer_allocation(func)
+
+
+def compact_buffer_allocation(func: PrimFunc) -> PrimFunc:
+    """The function with smaller intermediates."""
+    if not any(isinstance(s, Block) and s.alloc_buffers for s in walk_stmts(func.body)):
+        return func
+    from relaxlang.schedule.state import normalized
+
+    made = State(normalized(func), "f")
+    changed = False
+    for name in list(made.blocks):
+        for buffer in made.blocks[name].block.alloc_buffers:
+            smaller = _compact(made, name, buffer)
+            if smaller is not None:
+                made, changed = smaller, True
+    return made.func if changed else func
+
+
+def _compact(state: State, scope_name: str, buffer: Buffer) -> State | None:
+    """The state with one buffer made smaller; None when that is not possible."""
+    scope = state.blocks[scope_name]
+    users = [b for b in state.blocks_under(scope) if buffer in _touched(b)]
+    if not users or _touched_elsewhere(state, scope, users, buffer):
+        return None
+    home = _common_loop(state, users)
+    if home is None or buffer.strides or buffer.elem_offset is not None:
+        return None
+    analyzer = state.analyzer()
+    for around in [*state.loops_around(home), home]:
+        analyzer.bind(around.loop_var, Range(around.min, around.extent))
+    if hands_on_buffer(state, home, buffer, users, analyzer):
+        return None
+    lows, extents = _box(state, home, buffer, users, analyzer)
+    inside = all(isinstance(e, IntImm) for e in extents)
+    if not inside and all(a is b for a, b in zip(extents, buffer.shape)):
+        return None
+    small = buffer.replace(shape=tuple(extents), data=Var(buffer.data.name, buffer.data.of, buffer.data.pointer))
+    state = state.with_buffers(scope, drop=(buffer,))
+    home = state.loops[home.loop_var]
+    made = _Shrink(buffer, small, lows).visit(home)
+    bytes_ = buffer.dtype.itemsize
+    for extent in extents:
+        bytes_ = bytes_ * extent.value if isinstance(extent, IntImm) else SMALL + 1
+    place = made.loop_var
+    if bytes_ > SMALL:
+        outer = next((s for s in state.loops_around(home) if s.kind == "parallel"), None)
+        if outer is None and home.kind != "parallel":
+            block = state.replace({home: made})
+            return block.with_buffers(scope, add=(small,))
+        place = outer.loop_var if outer is not None else place
+    return _allocate_in(state.replace({home: made}), place, small)
+
+
+def _allocate_in(state: State, var: Var, buffer: Buffer) -> State:
+    loop = state.loops[var]
+    body = loop.body
+    if isinstance(body, BlockRealize) and not body.block.iter_vars and body.block.alloc_buffers:
+        block = body.block
+        return state.replace({block: block.replace(alloc_buffers=(*block.alloc_buffers, buffer))})
+    block = Block((), (), (), state.unique(buffer.name), body, alloc_buffers=(buffer,))
+    return state.replace({loop: loop.replace(body=BlockRealize((), TRUE, block))})
+
+
+def _touched(realize: BlockRealize) -> set[Buffer]:
+    block = realize.block
+    return {r.buffer for r in (*(block.reads or ()), *(block.writes or ()))}
+
+
+def _touched_elsewhere(state: State, scope: BlockRealize, users: list[BlockRealize], buffer: Buffer) -> bool:
+    """Whether something outside of the blocks, or a view, uses the buffer, or an opaque block whose regions say little."""
+    if any(u.block.match_buffers or not u.block.iter_vars for u in users):
+        return True
+    inside = sum(_uses(u.block, buffer) for u in users)
+    return inside != _uses(scope.block.body, buffer)
+
+
+def _uses(stmt: Stmt, buffer: Buffer) -> int:
+    from relaxlang.ir.visit import walk
+
+    return sum(
+        (isinstance(n, (BufferLoad, BufferStore, BufferRegion)) and n.buffer is buffer) or n is buffer.data
+        for n in walk(stmt)
+    )
+
+
+def _common_loop(state: State, users: list[BlockRealize]) -> For | None:
+    """The innermost loop around all of the blocks."""
+    chains = [state.loops_around(u) for u in users]
+    found = None
+    for level in zip(*chains):
+        if any(one is not level[0] for one in level):
+            break
+        found = level[0]
+    while found is not None and found.kind in ("vectorized", "unroll"):
+        found = next(iter(state.loops_around(found)[::-1]), None)
+    return found
+
+
+def _boxes(state: State, home: For, buffer: Buffer, users: list[BlockRealize], analyzer: Analyzer) -> Iterator[list[IntSet]]:
+    for user in users:
+        for region in (*(user.block.reads or ()), *(user.block.writes or ())):
+            if region.buffer is buffer:
+                yield box_under(state, user, region.region, home, analyzer)
+
+
+def _box(
+    state: State, home: For, buffer: Buffer, users: list[BlockRealize], analyzer: Analyzer
+) -> tuple[list[PrimExpr], list[PrimExpr]]:
+    """Where the part begins that an iteration uses, and its extents; whole dimensions where that is not known."""
+    lows: list[PrimExpr] = []
+    extents: list[PrimExpr] = []
+    loops = {s.loop_var for s in state.loops.values()}
+    for dim, sets in zip(buffer.shape, zip(*_boxes(state, home, buffer, users, analyzer))):
+        low, high = union(list(sets), analyzer)
+        extent = None if low is None or high is None else analyzer.simplify(high - low + 1)
+        if extent is None or low is None or loops & set(free_vars(extent)) or analyzer.can_prove(extent >= dim):
+            low, extent = cast(IntImm(dim.dtype, 0), dim.dtype), dim
+        lows.append(low)
+        extents.append(cast(extent, dim.dtype))
+    return lows, extents
+
+
+class _Shrink(Rewriter):
+    """Accesses to a buffer become accesses to a part of it."""
+
+    def __init__(self, old: Buffer, new: Buffer, lows: list[PrimExpr]) -> None:
+        self.old = old
+        self.new = new
+        self.lows = lows
+
+    @on(BufferLoad, BufferStore)
+    def access(self, node: BufferLoad | BufferStore) -> BufferLoad | BufferStore:
+        """A load or store."""
+        made = self.below(node)
+        if made.buffer is not self.old:
+            return made
+        indices = tuple(i - cast(low, i.dtype) for i, low in zip(made.indices, self.lows))
+        return made.replace(buffer=self.new, indices=indices)
+
+    @on(BufferRegion)
+    def region(self, node: BufferRegion) -> BufferRegion:
+        """A stated region."""
+        if node.buffer is not self.old:
+            return node
+        parts = tuple(Range(r.min - cast(low, r.min.dtype), r.extent) for r, low in zip(node.region, self.lows))
+        return BufferRegion(self.new, parts)

@@ -1,0 +1,169 @@
+"""LoopPartition: iterations in which a condition always holds run without it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from relaxlang.arith.analyzer import Analyzer
+from relaxlang.arith.deduce import deduce_bound
+from relaxlang.arith.intervals import Domain
+from relaxlang.ir import prim
+from relaxlang.ir.prim import BufferLoad, IntImm, PrimExpr, Var, const
+from relaxlang.ir.tir import For, IfThenElse, PrimFunc, Range, Stmt, seq
+from relaxlang.ir.visit import Rewriter, Visitor, free_vars, on, substitute, walk
+from relaxlang.passes.base import PassContext, PrimFuncPass
+from relaxlang.passes.tir.stmt_simplify import stmt_simplify
+
+MOST = 2
+"""How many loops around each other are taken apart: each doubles the code."""
+
+
+@dataclass(frozen=True)
+class LoopPartition(PrimFuncPass):
+    """A loop of tiles whose last one is not full is taken apart: full tiles run without the condition, which stands in
+    inner loops, and the rest runs with it. A parallel loop stays one loop, whose body chooses.
+
+    Before:
+
+        @T.prim_func
+        def f(A: T.Buffer((61,), "float32")):
+            for i in range(4):
+                for j in T.vectorized(16):
+                    if i * 16 + j < 61:
+                        A[i * 16 + j] = T.float32(0)
+
+    After:
+
+        @T.prim_func
+        def f(A: T.Buffer((61,), "float32")):
+            for i in range(3):
+                for j in T.vectorized(16):
+                    A[i * 16 + j] = T.float32(0)
+            for i_1 in range(3, 4):
+                for j in T.vectorized(16):
+                    if j < 13:
+                        A[j + 48] = T.float32(0)
+    """
+
+    def run_prim_func(self, func: PrimFunc, ctx: PassContext) -> PrimFunc:
+        return loop_partition(func)
+
+
+def loop_partition(func: PrimFunc) -> PrimFunc:
+    """The function with its loops of tiles taken apart."""
+    dims = [d for b in func.buffer_map.values() for d in b.shape if isinstance(d, Var)]
+    body = _Partition(Analyzer(dims)).visit(func.body)
+    return func if body is func.body else stmt_simplify(func.replace(body=body))
+
+
+class _Partition(Rewriter):
+    """`depth` counts the loops taken apart around the statement at hand."""
+
+    def __init__(self, analyzer: Analyzer) -> None:
+        self.analyzer = analyzer
+        self.depth = 0
+
+    @on(For)
+    def loop(self, node: For) -> Stmt:
+        """A loop."""
+        if not isinstance(node.step, IntImm) or node.step.value != 1:
+            return self.below(node)
+        self.analyzer.bind(node.loop_var, Range(node.min, node.extent))
+        single = isinstance(node.extent, IntImm) and node.extent.value <= 1
+        if node.kind not in ("serial", "parallel") or self.depth >= MOST or single:
+            return self.below(node)
+        found = _Conditions(node.loop_var)
+        found.visit(node.body)
+        end, terms = self._full(node, found.terms)
+        if not terms:
+            return self.below(node)
+        self.depth += 1
+        full, rest = self.visit(_Strip(terms).visit(node.body)), self.visit(node.body)
+        self.depth -= 1
+        count = self.analyzer.simplify(prim.fold(prim.Max, end - node.min, const(0, node.extent.dtype)))
+        if node.kind == "parallel":
+            return node.replace(body=IfThenElse(prim.LT(node.loop_var, end), full, rest))
+        last = Var(node.loop_var.name, node.loop_var.dtype)
+        tail = substitute(rest, {node.loop_var: last})
+        first = self.analyzer.simplify(node.min + count)
+        left = self.analyzer.simplify(node.extent - count)
+        return seq(
+            node.replace(extent=count, body=full), node.replace(loop_var=last, min=first, extent=left, body=tail)
+        )
+
+    def _full(self, node: For, terms: list[tuple[PrimExpr, Domain]]) -> tuple[PrimExpr, set[PrimExpr]]:
+        """Up to which value (excluded) of the loop variable conditions hold, and which those are: the ones that end
+        first, and all that hold as long."""
+        var, best = node.loop_var, None
+        ends: list[tuple[PrimExpr, PrimExpr]] = []
+        for term, inner in terms:
+            try:
+                holds = deduce_bound(var, term, relax=inner, analyzer=self.analyzer)
+            except ValueError:
+                continue
+            if holds.max is None or holds.min is not None:
+                continue
+            end = self.analyzer.simplify(holds.max + 1)
+            ends.append((term, end))
+            if best is None or self.analyzer.can_prove(end <= best):
+                best = end
+        if best is None or self.analyzer.can_prove(best <= node.min):
+            return node.min, set()
+        if self.analyzer.can_prove(best >= node.min + node.extent):
+            best = self.analyzer.simplify(node.min + node.extent)
+        return best, {term for term, end in ends if end == best or self.analyzer.can_prove(end >= best)}
+
+
+class _Conditions(Visitor):
+    """Collects the conditions on a variable that stand in inner loops, with what these loops run through."""
+
+    def __init__(self, var: Var) -> None:
+        self.var = var
+        self.inner: dict[Var, Range] = {}
+        self.terms: list[tuple[PrimExpr, Domain]] = []
+
+    @on(For)
+    def loop(self, node: For) -> None:
+        """An inner loop; its variable is relaxed in what is below."""
+        self.inner[node.loop_var] = Range(node.min, node.extent)
+        self.visit(node.body)
+
+    @on(IfThenElse)
+    def condition(self, node: IfThenElse) -> None:
+        """A condition."""
+        if self.inner and node.else_case is None:
+            for term in _conjuncts(node.condition):
+                used = set(free_vars(term))
+                if self.var in used and not any(isinstance(n, BufferLoad) for n in walk(term)):
+                    nested = any(v in used for r in self.inner.values() for v in free_vars((r.min, r.extent)))
+                    if not nested:
+                        self.terms.append((term, {v: r for v, r in self.inner.items() if v in used}))
+        self.below(node)
+
+
+def _conjuncts(condition: PrimExpr) -> list[PrimExpr]:
+    parts, work = [], [condition]
+    while work:
+        one = work.pop()
+        if isinstance(one, prim.And):
+            work += [one.b, one.a]
+        else:
+            parts.append(one)
+    return parts
+
+
+class _Strip(Rewriter):
+    """Removes conditions that always hold."""
+
+    def __init__(self, terms: set[PrimExpr]) -> None:
+        self.terms = terms
+
+    @on(IfThenElse)
+    def condition(self, node: IfThenElse) -> Stmt:
+        """A condition, without the parts that hold."""
+        then: Stmt = self.visit(node.then_case)
+        kept = [t for t in _conjuncts(node.condition) if t not in self.terms]
+        if not kept and node.else_case is None:
+            return then
+        other = None if node.else_case is None else self.visit(node.else_case)
+        return node.replace(condition=prim.all_of(*kept), then_case=then, else_case=other)
