@@ -1,0 +1,44 @@
+"""The examples run, and what they compute is what numpy computes."""
+
+import runpy
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import relaxlang
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+
+
+@pytest.mark.parametrize("script", sorted(EXAMPLES.glob("*.py")), ids=lambda p: p.name)
+def test_script(script: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    runpy.run_path(str(script), run_name="__main__")
+    assert capsys.readouterr().out
+
+
+@pytest.mark.parametrize("pipeline", ["default", "minimum"])
+def test_digits_compute_what_numpy_computes(pipeline: str) -> None:
+    data = np.load(EXAMPLES / "digits_test.npz")
+    weights = dict(np.load(EXAMPLES / "digits_weights.npz"))
+    built = relaxlang.build(relaxlang.load(EXAMPLES / "digits.rlx"), params=weights, pipeline=pipeline)
+    vm = relaxlang.VirtualMachine(built, relaxlang.cpu())
+    pixels = (data["images"].reshape(-1, 64) / 16).astype("float32")
+
+    h1 = np.maximum(pixels @ weights["w1"] + weights["b1"], 0)
+    h2 = np.maximum(h1 @ weights["w2"] + weights["b2"], 0)
+    logits = h2 @ weights["w3"] + weights["b3"]
+    exps = np.exp(logits - logits.max(axis=1, keepdims=True))
+    expected = exps / exps.sum(axis=1, keepdims=True)
+
+    for batch in (1, 7, len(pixels)):
+        np.testing.assert_allclose(vm["main"](pixels[:batch]), expected[:batch], rtol=1e-4, atol=1e-6)
+    assert (vm["main"](pixels).argmax(axis=1) == data["labels"]).mean() >= 0.95
+
+
+@pytest.mark.parametrize("module", sorted(EXAMPLES.glob("*.rlx")), ids=lambda p: p.name)
+def test_module_survives_printing(module: Path) -> None:
+    mod = relaxlang.load(module)
+    again = relaxlang.parse(mod.script())
+    relaxlang.assert_structural_equal(mod, again)
+    assert again.script() == mod.script()
