@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 from relaxlang.base.dtype import DType
 from relaxlang.base.source import Span
 from relaxlang.ir import prim, tir
-from relaxlang.ir.attrs import EMPTY, Attrs
 from relaxlang.ir.prim import PrimExpr
 from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import Evaluator, Value, as_dtype, describe, error
-from relaxlang.syntax.elaborate.native import Names, Native
+from relaxlang.syntax.elaborate.native import Names, Native, annotation_attrs
 from relaxlang.syntax.elaborate.scalars import as_range, scalar
 from relaxlang.syntax.elaborate.tir_values import TRUE, Pending
 
@@ -254,7 +253,7 @@ def _allocate(
     annotations: Any = None,
 ) -> Pending:
     shape = tuple(_dimension(d, node.span) for d in ev.iterate(extents, node.span))
-    of, attrs = as_dtype(dtype, node.span), Attrs(annotations) if annotations else EMPTY
+    of, attrs = as_dtype(dtype, node.span), annotation_attrs(annotations, "T.allocate", node)
     when = TRUE if condition is None else scalar(condition, node.span, prim.BOOL)
 
     def declare(body: BodyElaborator, name: str, span: Span | None) -> prim.Var:
@@ -273,7 +272,7 @@ def _allocate_const(
     import numpy as np
 
     shape = tuple(_dimension(d, node.span) for d in ev.iterate(extents, node.span))
-    of, attrs = as_dtype(dtype, node.span), Attrs(annotations) if annotations else EMPTY
+    of, attrs = as_dtype(dtype, node.span), annotation_attrs(annotations, "T.allocate_const", node)
     values = data if isinstance(data, np.ndarray) else np.array(_plain_values(data, node.span), of.numpy)
 
     def declare(body: BodyElaborator, name: str, span: Span | None) -> prim.Var:

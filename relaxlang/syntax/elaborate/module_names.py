@@ -8,7 +8,7 @@ from relaxlang.base.suggest import did_you_mean
 from relaxlang.ir.module import DummyGlobalInfo, VDevice
 from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import as_dtype, describe, error
-from relaxlang.syntax.elaborate.native import Names, attributes
+from relaxlang.syntax.elaborate.native import Names, attribute_value, attributes
 from relaxlang.syntax.elaborate.tir_names import Meta
 from relaxlang.syntax.scalars import array_from_text
 
@@ -29,7 +29,7 @@ def _module_set_attr(ev: ModuleEvaluator, node: tree.Call, key: Any, value: Any,
         raise error(
             "RLX0145", f"the module has an attribute `{key}` already", node.span, help="pass `allow_overwrite=True`"
         )
-    ev.unit.attrs[str(key)] = value
+    ev.unit.attrs[str(key)] = attribute_value(value, node.span)
 
 
 @names("module_get_attr")
@@ -42,7 +42,8 @@ def _module_global_infos(ev: ModuleEvaluator, node: tree.Call, infos: Any) -> No
     if not isinstance(infos, dict):
         raise error("RLX0116", "`I.module_global_infos` takes a dict of lists", node.span)
     for key, value in infos.items():
-        ev.unit.global_infos[str(key)] = tuple(value) if isinstance(value, (list, tuple)) else (value,)
+        infos_of_key = value if isinstance(value, (list, tuple)) else (value,)
+        ev.unit.global_infos[str(key)] = tuple(attribute_value(v, node.span) for v in infos_of_key)
 
 
 @names("vdevice", "VDevice")

@@ -8,6 +8,7 @@ from typing import Any
 from relaxlang.base.source import Span
 from relaxlang.base.suggest import suggestion
 from relaxlang.ir import relax
+from relaxlang.ir.attrs import EMPTY, Attrs
 from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import Evaluator, Value, describe, error
 from relaxlang.syntax.spellings import canonical_attribute_key
@@ -62,6 +63,16 @@ def attributes(given: Any, what: str, node: tree.Call) -> dict[str, Any]:
     if not isinstance(given, dict) or not all(isinstance(key, str) for key in given):
         raise error("RLX0116", f"`{what}` takes a dict with string keys", node.span)
     return {canonical_attribute_key(key): attribute_value(value, node.span) for key, value in given.items()}
+
+
+def annotation_attrs(given: Any, what: str, node: tree.Call) -> Attrs:
+    """The annotations of a loop or an allocation: none, or strings to plain values."""
+    if given is None:
+        return EMPTY
+    if not isinstance(given, dict) or not all(isinstance(key, str) for key in given):
+        raise error("RLX0116", f"the annotations of `{what}` are a dict with string keys", node.span)
+    made = {key: attribute_value(value, node.span) for key, value in given.items()}
+    return Attrs(made) if made else EMPTY
 
 
 def attribute_value(value: Any, span: Span | None) -> Any:

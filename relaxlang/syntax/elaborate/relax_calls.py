@@ -14,7 +14,7 @@ from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import as_dtype, describe, error
 from relaxlang.syntax.elaborate.annotations import dimension, struct_info
 from relaxlang.syntax.elaborate.module_ref import result_known
-from relaxlang.syntax.elaborate.native import Names
+from relaxlang.syntax.elaborate.native import Names, annotation_attrs
 
 if TYPE_CHECKING:
     from relaxlang.syntax.elaborate.relax_body import RelaxElaborator
@@ -127,9 +127,9 @@ def _shape_arg(ev: RelaxElaborator, value: Any, span: Span | None) -> tuple[rela
     return (relax.ShapeExpr(tuple(dimension(ev, v, span) for v in ev.iterate(value, span)), span=span),)
 
 
-def _attrs(**items: Any) -> Attrs:
-    given = {k: v for k, v in items.items() if v is not None}
-    return Attrs(given) if given else EMPTY
+def _attrs(node: tree.Call, **items: Any) -> Attrs:
+    """The attributes of a call; those that are None are left out."""
+    return annotation_attrs({k: v for k, v in items.items() if v is not None}, "the call", node)
 
 
 # --- kernels ----------------------------------------------------------------------------------------------------------
@@ -148,6 +148,8 @@ def _call_tir(
     tir_vars = _shape_arg(ev, words.pop("tir_vars", None), node.span)
     info = out_info(ev, node, more, words)
     no_more(op, words, node.span)
+    if op == "call_tir" and isinstance(func, str) and not ev.unit.declares(func):
+        op = "call_dps_packed"  # until 2023 a kernel of another library was named in `call_tir`
     callee = (
         kernel(ev, func, node.args[0].span if node.args else node.span)
         if op != "call_dps_packed"
@@ -167,7 +169,7 @@ def _tir_inplace(
     ev: RelaxElaborator, node: tree.Call, func: Any, args: Any, inplace_indices: Any, *more: Any, **words: Any
 ) -> Any:
     at = tuple(inplace_indices) if isinstance(inplace_indices, (tuple, list)) else (inplace_indices,)
-    return _call_tir(ev, node, "call_tir_inplace", func, args, more, words, _attrs(inplace_indices=at))
+    return _call_tir(ev, node, "call_tir_inplace", func, args, more, words, _attrs(node, inplace_indices=at))
 
 
 @names("call_tir_with_grad")
@@ -181,7 +183,7 @@ def _tir_with_grad(
     te_grad_kwargs: Any = None,
     **words: Any,
 ) -> Any:
-    attrs = _attrs(te_grad_name=te_grad_name, te_grad_kwargs=te_grad_kwargs)
+    attrs = _attrs(node, te_grad_name=te_grad_name, te_grad_kwargs=te_grad_kwargs)
     return _call_tir(ev, node, "call_tir_with_grad", func, args, more, words, attrs)
 
 
@@ -193,10 +195,12 @@ def _dps_packed(ev: RelaxElaborator, node: tree.Call, func: Any, args: Any, *mor
 # --- packed functions -------------------------------------------------------------------------------------------------
 @names("call_packed")
 def _packed(ev: RelaxElaborator, node: tree.Call, func: Any, *args: Any, **words: Any) -> Any:
+    callee = packed(func, node.span)
+    if not isinstance(callee, relax.ExternFunc):
+        return ev.invoke(callee, list(args), words, node)
     infos = sinfo_args(ev, words, node.span)
     values = tuple(ev.lift(a, node.span) for a in args)
-    callee = packed(func, node.span)
-    attrs = Attrs(words) if words else EMPTY
+    attrs = annotation_attrs(words, "R.call_packed", node)
     return ev.typed(relax.Call(callee, values, attrs, infos, span=node.span))
 
 
@@ -216,7 +220,7 @@ def _inplace_packed(
     no_more("call_inplace_packed", words, node.span)
     at = tuple(inplace_indices) if isinstance(inplace_indices, (tuple, list)) else (inplace_indices,)
     values = (packed(func, node.span), *(ev.lift(a, node.span) for a in args))
-    return ev.core("call_inplace_packed", values, _attrs(inplace_indices=at), infos, node.span)
+    return ev.core("call_inplace_packed", values, _attrs(node, inplace_indices=at), infos, node.span)
 
 
 @names("call_builtin_with_ctx")

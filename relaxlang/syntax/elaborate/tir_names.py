@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 from relaxlang.base.dtype import DType
 from relaxlang.base.source import Span
 from relaxlang.ir import prim, tir
-from relaxlang.ir.attrs import EMPTY, Attrs
 from relaxlang.ir.prim import PrimExpr
 from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import Evaluator, Value, as_dtype, describe, error
 from relaxlang.syntax.elaborate.buffers import as_region
-from relaxlang.syntax.elaborate.native import Names, Native, attributes
+from relaxlang.syntax.elaborate.native import Names, Native, annotation_attrs, attributes
 from relaxlang.syntax.elaborate.scalars import Fresh, as_range, extent_between, scalar
 from relaxlang.syntax.elaborate.tir_values import BlockHead, Domain, InitHead, Loop, Pending
 
@@ -52,7 +51,7 @@ def loop_over(
         stride = None
     if stride is not None:  # the extent of a loop counts its iterations
         domain = tir.Range(domain.min, _turns(domain.extent, stride))
-    return Loop(kind, [domain], Attrs(annotations) if annotations else EMPTY, thread, stride)
+    return Loop(kind, [domain], annotation_attrs(annotations, f"T.{kind}", node), thread, stride)
 
 
 def _turns(length: PrimExpr, stride: PrimExpr) -> PrimExpr:

@@ -76,6 +76,10 @@ class Unit:
         self.verify = True
         self.limits: set[str] = set()
 
+    def declares(self, name: str) -> bool:
+        """Whether the module has a function of that name."""
+        return name in self.functions or name in self.externs
+
     def reference(self, name: str, span: Span | None) -> GlobalVar:
         """`Module.name`."""
         declared = self.functions.get(name)
