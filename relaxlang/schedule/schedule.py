@@ -84,6 +84,11 @@ class Schedule:
         self._note("work_on", (func_name,), {}, ())
         self._working = func_name
 
+    @property
+    def state(self) -> State:
+        """The PrimFunc that names are looked up in, with its blocks and loops."""
+        return self._state(self._working)
+
     def _state(self, name: str) -> State:
         if name not in self._states:
             func = self.mod.functions.get(name)

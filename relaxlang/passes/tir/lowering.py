@@ -32,8 +32,8 @@ LOWERING: tuple[PrimFuncPass, ...] = (
     FlattenBuffer(),
     StmtSimplify(),
     LoopPartition(),
-    VectorizeLoop(),
     UnrollLoop(),
+    VectorizeLoop(),
     RemoveNoOp(),
 )
 

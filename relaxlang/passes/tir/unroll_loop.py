@@ -6,9 +6,11 @@ from dataclasses import dataclass
 
 from relaxlang.ir import prim
 from relaxlang.ir.prim import IntImm, cast, const
-from relaxlang.ir.tir import Break, Continue, For, PrimFunc, Stmt, seq
+from relaxlang.ir.tir import Break, Continue, For, IfThenElse, PrimFunc, Stmt, seq
 from relaxlang.ir.visit import Rewriter, Substitute, on, walk
 from relaxlang.passes.base import PassContext, PrimFuncPass
+from relaxlang.passes.tir.stmt_simplify import stmt_simplify
+from relaxlang.schedule.state import walk_stmts
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,9 @@ class UnrollLoop(PrimFuncPass):
 
 def unroll_loop(func: PrimFunc, max_steps: int = 512) -> PrimFunc:
     """The function with its unrolled loops expanded."""
-    return func.replace(body=_Unroll(max_steps)(func.body))
+    unroll = _Unroll(max_steps)
+    made = func.replace(body=unroll.visit(func.body))
+    return stmt_simplify(made) if unroll.conditions else made
 
 
 class _Unroll(Rewriter):
@@ -50,6 +54,7 @@ class _Unroll(Rewriter):
     def __init__(self, max_steps: int) -> None:
         self.max_steps = max_steps
         self.copies = 1
+        self.conditions = False  # whether a copy has a condition, which its number may decide
 
     @on(For)
     def loop(self, node: For) -> Stmt:
@@ -59,6 +64,7 @@ class _Unroll(Rewriter):
         steps = max(node.extent.value, 0)
         if steps * self.copies > self.max_steps or any(isinstance(n, (Break, Continue)) for n in walk(node.body)):
             return self.below(node)
+        self.conditions = self.conditions or any(isinstance(n, IfThenElse) for n in walk_stmts(node.body))
         outer, self.copies = self.copies, self.copies * max(steps, 1)
         body: Stmt = self.visit(node.body)
         self.copies = outer

@@ -1,0 +1,95 @@
+"""What rules ask of blocks: how accesses move through memory, which blocks are elementwise, what a reduction adds up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from relaxlang.arith.analyzer import Analyzer
+from relaxlang.arith.deduce import detect_linear_equation
+from relaxlang.ir import prim
+from relaxlang.ir.prim import BufferLoad, IntImm, PrimExpr, Var
+from relaxlang.ir.tir import BlockRealize, Buffer, BufferStore, For
+from relaxlang.ir.visit import free_vars, walk
+from relaxlang.schedule.state import State
+
+Stride = Literal["none", "unit", "strided"]
+
+
+def stride(buffer: Buffer, indices: Sequence[PrimExpr], var: Var) -> Stride:
+    """How an access to a row-major buffer moves through memory when `var` goes up by one."""
+    seen: Stride = "none"
+    inner = True
+    for index, dim in zip(reversed(indices), reversed(buffer.shape)):
+        if var in free_vars(index):
+            factors = detect_linear_equation(index, [var], Analyzer()) if inner and seen == "none" else None
+            unit = factors is not None and isinstance(factors[0], IntImm) and factors[0].value == 1
+            if not unit or buffer.strides:
+                return "strided"
+            seen = "unit"
+        if not (isinstance(dim, IntImm) and dim.value == 1):
+            inner = False
+    return seen
+
+
+def loop_of(state: State, realize: BlockRealize, axis: Var) -> For | None:
+    """The loop that alone drives an axis, and nothing else; None when there is none."""
+    values = {a.var: v for a, v in zip(realize.block.iter_vars, realize.iter_values)}
+    value = values[axis]
+    if not isinstance(value, Var) or sum(value in free_vars(v) for v in values.values()) != 1:
+        return None
+    return next((s for s in state.loops_around(realize) if s.loop_var is value), None)
+
+
+def is_plain(state: State, realize: BlockRealize) -> bool:
+    """Whether a block stands alone in serial loops from 0, one an axis, in the order of its axes."""
+    loops = state.loops_around(realize)
+    values = realize.iter_values
+    if len(loops) != len(values) or any(s.loop_var is not v for s, v in zip(loops, values)):
+        return False
+    below: object = realize
+    for loop in reversed(loops):
+        if loop.body is not below or loop.kind != "serial" or loop.annotations:
+            return False
+        below = loop
+    return isinstance(realize.predicate, IntImm)
+
+
+def loads_of(expr: object) -> list[BufferLoad]:
+    """The loads in an expression or statement, in order."""
+    return [n for n in walk(expr) if isinstance(n, BufferLoad)]  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Update:
+    """`store.buffer[...] = kind(itself, value)`: what a reduction block does."""
+
+    store: BufferStore
+    kind: type[prim.BinaryOp]
+    value: PrimExpr
+
+
+def update_of(realize: BlockRealize) -> Update | None:
+    """The update of a reduction block with one store; None for others."""
+    store = realize.block.body
+    if realize.block.init is None or not isinstance(store, BufferStore):
+        return None
+    value = store.value
+    if not isinstance(value, (prim.Add, prim.Mul, prim.Min, prim.Max)):
+        return None
+    for old, new in ((value.a, value.b), (value.b, value.a)):
+        if isinstance(old, BufferLoad) and old.buffer is store.buffer and old.indices == store.indices:
+            return Update(store, type(value), new)
+    return None
+
+
+def constant(extent: PrimExpr) -> int | None:
+    """The value of a constant extent."""
+    return extent.value if isinstance(extent, IntImm) else None
+
+
+def is_costly(expr: PrimExpr | BufferStore) -> bool:
+    """Whether an expression calls functions that take many instructions."""
+    cheap = {"if_then_else", "likely", "fabs", "floor", "ceil", "sqrt", "bitwise_and", "bitwise_or", "shift_left"}
+    return any(isinstance(n, prim.Call) and n.op not in cheap for n in walk(expr))

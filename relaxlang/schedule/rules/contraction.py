@@ -1,0 +1,195 @@
+"""Sums of products (matmul in all layouts, batched or not, and direct convolution): tiles in registers.
+
+One spatial axis is the vector axis: it runs along memory in the result and occurs in one factor only. Another, which
+occurs in the other factor only, gives the rows of the tile. A tile of rows × vectors is accumulated in registers over all
+reduction axes: each step loads the vectors of one factor once and one scalar a row of the other. When the first factor
+is large, or does not lie along memory, a panel of it is copied first, which then comes from the second-level cache.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from relaxlang.arith.index_map import IndexMap
+from relaxlang.ir import prim
+from relaxlang.ir.prim import INT64, BufferLoad, PrimExpr, Var
+from relaxlang.ir.tir import BlockRealize, For
+from relaxlang.schedule.checks import consumers, is_output
+from relaxlang.schedule.rules.analysis import constant, is_plain, loads_of, stride, update_of
+from relaxlang.schedule.rules.processor import Processor
+from relaxlang.schedule.schedule import Schedule
+from relaxlang.schedule.trace import LoopRV
+
+PANEL_ROWS = 32
+"""Up to so many rows a panel is not worth its copy."""
+
+
+@dataclass(frozen=True)
+class Contraction:
+    """The axes of a sum of products, by their position in the block: the vector axis, the row axis, the other spatial and
+    the reduction axes; which read buffer has the vector axis, and whether it lies along memory there."""
+
+    vector: int
+    row: int
+    others: tuple[int, ...]
+    reduce: tuple[int, ...]
+    panel: BufferLoad
+    along: bool
+
+
+def analyse(realize: BlockRealize) -> Contraction | None:
+    """How to compute a reduction block as a contraction; None when it is none."""
+    update = update_of(realize)
+    if update is None or update.kind is not prim.Add or not isinstance(update.value, prim.Mul):
+        return None
+    factors = [loads_of(update.value.a), loads_of(update.value.b)]
+    if any(len(f) != 1 for f in factors):
+        return None
+    a, b = factors[0][0], factors[1][0]
+    axes = realize.block.iter_vars
+    spatial = [k for k, x in enumerate(axes) if x.kind == "spatial"]
+    store = update.store
+    for k in reversed(spatial):
+        var = axes[k].var
+        uses = [stride(one.buffer, one.indices, var) for one in (a, b)]
+        if stride(store.buffer, store.indices, var) != "unit" or uses.count("none") != 1:
+            continue
+        panel, other = (a, b) if uses[1] == "none" else (b, a)
+        rows = [
+            r for r in spatial
+            if r != k and stride(panel.buffer, panel.indices, axes[r].var) == "none"
+            and stride(other.buffer, other.indices, axes[r].var) != "none"
+        ]  # fmt: skip
+        if not rows:
+            continue
+        row = max(rows, key=lambda r: constant(axes[r].dom.extent) or 1 << 40)
+        others = tuple(s for s in spatial if s not in (k, row))
+        reduce = tuple(r for r, x in enumerate(axes) if x.kind == "reduce")
+        along = stride(panel.buffer, panel.indices, var) == "unit"
+        return Contraction(k, row, others, reduce, panel, along)
+    return None
+
+
+def tile(m: int | None, n: int | None, lanes: int, processor: Processor) -> tuple[int, int]:
+    """Rows and vectors of the register tile: as many accumulators as registers allow, and little beyond the edges."""
+    best, chosen = 0.0, (1, 1)
+    for vectors in range(1, 5):
+        most = max(1, (processor.registers - 1) // vectors - 1)
+        for rows in range(1, min(most, 8 if vectors > 1 else 12) + 1):
+            busy = min(1.0, rows * vectors / (0.75 * processor.registers)) ** 0.5
+            loads = rows * vectors / (rows * vectors + 0.35 * vectors + 0.12 * rows)
+            used = _used(m, rows) * _used(n, vectors * lanes)
+            score = busy * loads * used
+            if score > best * 1.001:
+                best, chosen = score, (rows, vectors)
+    return chosen
+
+
+def _used(extent: int | None, step: int) -> float:
+    return 1.0 if extent is None else extent / (-(-extent // step) * step)
+
+
+def schedule_contraction(sch: Schedule, name: str, processor: Processor) -> bool:
+    """Schedule the block when it is a contraction in plain loops; whether it was."""
+    state = sch.state
+    realize = state.blocks[name]
+    found = analyse(realize) if is_plain(state, realize) else None
+    if found is None or not realize.block.writes:
+        return False
+    axes = realize.block.iter_vars
+    m, n = constant(axes[found.row].dom.extent), constant(axes[found.vector].dom.extent)
+    dtype = realize.block.writes[0].buffer.dtype
+    if not dtype.is_float or dtype.bits < 32:
+        return False
+    lanes = processor.lanes(dtype.itemsize)
+    rows, vectors = tile(m, n, lanes, processor)
+    packed = _packed(found, realize, m, n)
+    block = sch.get_block(name)
+    loops = sch.get_loops(block)
+    tail = _tail(sch, name)
+    r0, r1 = sch.split(loops[found.row], [None, rows])
+    v0, v1, v2 = sch.split(loops[found.vector], [None, vectors, lanes])
+    tiles = [v0, r0] if packed or (m is not None and m <= PANEL_ROWS) else [r0, v0]
+    outer = [loops[k] for k in found.others]
+    reduce = [loops[k] for k in found.reduce]
+    sch.reorder(*outer, *tiles, *reduce, r1, v1, v2)
+    if packed:
+        _pack(sch, name, found, v0, vectors, lanes)
+    sch.reverse_compute_at(tail, tiles[1])
+    sch.vectorize(v2)
+    sch.unroll(v1)
+    sch.unroll(r1)
+    _vector_copy(sch, tail, vectors, lanes, unrolled=True)
+    sch.decompose_reduction(block, reduce[0])
+    _parallel(sch, [*outer, *tiles])
+    return True
+
+
+def _packed(found: Contraction, realize: BlockRealize, m: int | None, n: int | None) -> bool:
+    if not found.along:
+        return True
+    if m is not None and m <= PANEL_ROWS:
+        return False
+    total = 1
+    for dim in found.panel.buffer.shape[-2:]:
+        total *= constant(dim) or 1024
+    return total > 600 * 600 and len(found.reduce) == 1 and not found.others
+
+
+def _tail(sch: Schedule, name: str) -> str:
+    """The block that takes tiles out of registers: the only consumer of the result, or a copy of its own."""
+    state = sch.state
+    realize = state.blocks[name]
+    users = consumers(state, realize)
+    if not is_output(state, realize) and len(users) == 1:
+        sch.set_scope(name, 0, "local")
+        return users[0].block.name_hint
+    made: str = sch.get(sch.cache_write(name, 0, "local")).name_hint
+    return made
+
+
+def _pack(sch: Schedule, name: str, found: Contraction, at: LoopRV, vectors: int, lanes: int) -> None:
+    """Copy the panel that a column of tiles reads, with the vector axis along memory."""
+    realize = sch.state.blocks[name]
+    index = [r.buffer for r in realize.block.reads or ()].index(found.panel.buffer)
+    copy = sch.cache_read(name, index, "local")
+    copy_name: str = sch.get(copy).name_hint
+    sch.compute_at(copy, at)
+    if not found.along:
+        var = realize.block.iter_vars[found.vector].var
+        dims = [k for k, i in enumerate(found.panel.indices) if var in prim_vars(i)]
+        order = [k for k in range(len(found.panel.indices)) if k not in dims] + dims
+        names = tuple(Var(f"d{k}", INT64) for k in range(len(order)))
+        sch.transform_layout(copy, ("write", 0), IndexMap(names, tuple(names[k] for k in order)))
+        loops = sch.get_loops(copy)
+        sch.reorder(*[loops[k - len(order)] for k in order])
+    _vector_copy(sch, copy_name, vectors, lanes, unrolled=False)
+
+
+def prim_vars(e: PrimExpr) -> list[Var]:
+    """The variables of an expression."""
+    from relaxlang.ir.visit import free_vars
+
+    return free_vars(e)
+
+
+def _vector_copy(sch: Schedule, name: str, vectors: int, lanes: int, *, unrolled: bool) -> None:
+    """Vectorise the innermost loop of a copy when it is as wide as the tile; unroll the one around it."""
+    loops = sch.get_loops(name)
+    last: For = sch.get(loops[-1])
+    if constant(last.extent) != vectors * lanes:
+        return
+    outer, inner = sch.split(loops[-1], [vectors, lanes])
+    sch.vectorize(inner)
+    sch.unroll(outer)
+    if unrolled and len(loops) > 1 and (constant(sch.get(loops[-2]).extent) or 99) <= 16:
+        sch.unroll(loops[-2])
+
+
+def _parallel(sch: Schedule, loops: list[LoopRV]) -> None:
+    """Share the outermost loop that has enough iterations."""
+    for one in loops:
+        extent = constant(sch.get(one).extent)
+        if extent is None or extent > 1:
+            sch.parallel(one)
+            return

@@ -1,0 +1,36 @@
+"""What rules need to know of a processor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+_WIDE = ("x86-64-v4", "znver4", "znver5", "skylake-avx512", "cascadelake", "icelake", "sapphirerapids", "graniterapids")
+
+
+@dataclass(frozen=True)
+class Processor:
+    """`vector_bytes`: the width of a vector register; `registers`: how many there are; `l2`: the bytes of cache that a
+    panel may fill."""
+
+    vector_bytes: int = 64
+    registers: int = 32
+    l2: int = 512 << 10
+
+    def lanes(self, itemsize: int) -> int:
+        """How many values of a size are in a vector."""
+        return max(1, self.vector_bytes // max(1, itemsize))
+
+
+def processor_of(target: Any) -> Processor:
+    """The processor of a target of the code generator (None: one with AVX-512)."""
+    if target is None:
+        return Processor()
+    features, cpu, triple = str(target.mattr), str(target.mcpu), str(target.mtriple)
+    if triple.startswith(("aarch64", "arm64")):
+        return Processor(16, 32)
+    if "+avx512f" in features or cpu.startswith(_WIDE):
+        return Processor(64, 32)
+    if "+avx2" in features or cpu in ("x86-64-v3", "haswell", "znver1", "znver2", "znver3"):
+        return Processor(32, 16)
+    return Processor(16, 16)
