@@ -13,6 +13,7 @@ from relaxlang.cli.crash import CrashGuard
 from relaxlang.cli.settings import Settings
 
 if TYPE_CHECKING:
+    from relaxlang.base.source import Source
     from relaxlang.codegen.kernel import CompiledKernel
     from relaxlang.ir.module import IRModule
     from relaxlang.passes.base import Pass, PassContext
@@ -52,12 +53,20 @@ class Compilation:
             fail("RLX7003", f"`{self.name}` is a built program, which can be run or shown by `--emit=vm` only")
         with self.settings.clock.phase("parse"):
             from relaxlang import driver
-            from relaxlang.syntax.parser import decode_source
 
-            shown = "<stdin>" if self.name == "-" else self.name
-            data = sys.stdin.buffer.read() if self.name == "-" else driver.read_file(self.name)
-            self.guard.text = decode_source(shown, data).text
-            return driver.parse(self.guard.text, shown, values=self.settings.values, roots=self.settings.roots)
+            return driver.parse_source(self.source, values=self.settings.values, roots=self.settings.roots)
+
+    @cached_property
+    def source(self) -> Source:
+        """The text of the file."""
+        from relaxlang import driver
+        from relaxlang.syntax.parser import decode_source
+
+        shown = "<stdin>" if self.name == "-" else self.name
+        data = sys.stdin.buffer.read() if self.name == "-" else driver.read_file(self.name)
+        source = decode_source(shown, data)
+        self.guard.text = source.text
+        return source
 
     @cached_property
     def rewritten(self) -> IRModule:

@@ -24,6 +24,15 @@ class Kind(NamedTuple):
     binary: bool = False
 
 
+def _rlx(c: Compilation) -> str:
+    dialect = c.settings.dialect
+    if dialect is None:
+        return c.rewritten.script()
+    from relaxlang.syntax.migrate import migrate
+
+    return migrate(c.source, c.rewritten, dialect)
+
+
 def _llvm_opt(c: Compilation) -> str:
     from relaxlang.codegen.compile import optimized
     from relaxlang.codegen.target import as_target
@@ -60,7 +69,7 @@ def _nothing(c: Compilation) -> str:
 
 
 KINDS: dict[str, Kind] = {
-    "rlx": Kind(".rlx", "the module after the pipeline of -p, or as it was read", lambda c: c.rewritten.script()),
+    "rlx": Kind(".rlx", "the module after the pipeline of -p, or as it was read", _rlx),
     "tir": Kind(".tir.rlx", "the module after legalisation and scheduling", lambda c: c.scheduled.script()),
     "llvm": Kind(".ll", "LLVM IR of the kernels, before LLVM's passes", lambda c: c.llvm),
     "llvm-opt": Kind(".opt.ll", "LLVM IR after LLVM's passes", _llvm_opt),
@@ -98,6 +107,8 @@ def plan(line: CommandLine) -> list[Output]:
     for name in ("--in-place", "--diff", "--width"):
         if line.has(name):
             fail("RLX7003", f"`{name}` is for rewriting files", help="add `--fmt` or `--fix`")
+    if line.has("--dialect") and not any(output.kind == "rlx" for output in outputs):
+        fail("RLX7003", "`--dialect` is for writing a script", line.span("--dialect"), help="add `--emit=rlx`")
     if line.has("--save-result") and len(line.files) > 1:
         fail("RLX7003", "one file cannot hold the results of several programs", line.span("--save-result"))
     if line.has("--check") and (outputs or line.has("--run")):

@@ -59,6 +59,7 @@ GROUPS: dict[str, tuple[Option, ...]] = {
     "Output": (
         _value("--output -o", "OUT", "output file; its suffix says what: .rlx .ll .s .o .so .rlxe (`-`: stdout)"),
         _repeat("--emit", "KIND[=PATH],…", "what to write: rlx, tir, llvm, asm, vm, obj, exe (`--list=emit`)"),
+        _value("--dialect", "RELEASE", "the release of TVM that --emit=rlx writes for: tvm-0.10 to tvm-0.27", (), True),
         _flag("--fmt", "print the source formatted; -i: write it, --diff: show changes, --check: exit with 1"),
         _flag("--fix", "make the changes in the source that diagnostics are certain of"),
         _flag("--in-place -i", "write what --fmt makes to the file", True),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from relaxlang.base.diagnostics import fail
 from relaxlang.base.source import Span
-from relaxlang.cli.options import CommandLine, number
+from relaxlang.cli.options import CommandLine, check_word, number
 from relaxlang.cli.report import Reporter
 from relaxlang.cli.timing import Clock
 from relaxlang.passes.base import Pass, PassInstrument
@@ -24,7 +24,8 @@ _NONE: frozenset[str] = frozenset()
 class Settings:
     """The options of a run, read and checked. Raises `DiagnosticError` for what is wrong with them.
 
-    `values` are the compile-time parameters of `-D`, `roots` the folders of `-I`; `own_pipeline` says whether a pipeline was asked for.
+    `values` are the compile-time parameters of `-D`, `roots` the folders of `-I`; `own_pipeline` says whether a
+    pipeline was asked for, `dialect` the release of TVM that scripts are written for.
     """
 
     def __init__(self, line: CommandLine, reporter: Reporter, clock: Clock) -> None:
@@ -33,6 +34,7 @@ class Settings:
         self.clock = clock
         self.roots = [span.text for span in line.spans("--include")]
         self.values = dict(definition(span) for span in line.spans("--define"))
+        self.dialect = _dialect(line)
         self.target = _target(line)
         self.skipped = frozenset(step.name for step in _named(line, "--skip"))
         self.own_pipeline = any(line.has(n) for n in ("--pipeline", "--start-at", "--stop-after"))
@@ -77,6 +79,15 @@ class Settings:
     def pipeline_text(self) -> str:
         """The whole pipeline to code, as `--pipeline` takes it."""
         return ",".join(str(step) for step in (*self.passes, *self.lowering) if step.name not in self.skipped)
+
+
+def _dialect(line: CommandLine) -> str | None:
+    if not line.has("--dialect"):
+        return None
+    from relaxlang.syntax.migrate import RELEASES
+
+    check_word(line.spans("--dialect")[-1], RELEASES, "`--dialect` takes")
+    return line.value("--dialect")
 
 
 def _target(line: CommandLine) -> Any:

@@ -4,7 +4,7 @@ TVMScript has changed its words at nearly every release. A *concept* is named by
 0.11 to 0.22: `T.block` also stands for what TVM 0.24 calls `T.sblock`. The parser turns any accepted name into its
 concept (`canonical_name`), the printer turns a concept into the name that a dialect reads (`name_in`).
 
-Eras: E0 2021 to 2022 (`Tensor[...]`, bare operators), E1 the RFC text of August 2022 (`R.Tensor[...]`,
+Eras: E0 2021 to 2022 (`Tensor[...]`, bare operators), E1 TVM 0.10 and the RFC text of August 2022 (`R.Tensor[...]`,
 `R.match_shape`), E2 TVM 0.11 to 0.22, E3 TVM 0.23 to 0.25 (`tirx`, `T.sblock`), E4 TVM 0.26 and 0.27 (`out_ty`,
 `R.Any`).
 """
@@ -19,7 +19,7 @@ from relaxlang.ir import prim
 # --- eras -------------------------------------------------------------------------------------------------------------
 ERAS: dict[str, tuple[str, ...]] = {
     "E0": ("rfc-2021",),
-    "E1": ("rfc-2022",),
+    "E1": ("rfc-2022", "tvm-0.10"),
     "E2": tuple(f"tvm-0.{n}" for n in range(11, 23)),
     "E3": ("tvm-0.23", "tvm-0.24", "tvm-0.25"),
     "E4": ("tvm-0.26", "tvm-0.27"),

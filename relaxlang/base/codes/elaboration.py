@@ -125,6 +125,12 @@ ELABORATION: dict[str, CodeInfo] = {
         "@R.function\ndef f(x: R.Object):\n    return x\n",
     ),
     "RLX0151": CodeInfo("files include each other", "A file includes itself, by way of others or directly."),
+    "RLX0160": CodeInfo(
+        "a release of TVM cannot say this",
+        "`relaxc --emit=rlx --dialect=tvm-0.27` writes a script for a release of TVM. This construct came later than that "
+        "release, or went away before it, and nothing else says the same there.",
+    ),
+    "RLX0161": CodeInfo("no such release", "Scripts can be written for the releases of TVM from 0.10 to 0.27."),
     # 02: struct info
     "RLX0201": CodeInfo(
         "annotation contradicts what was inferred",

@@ -11,6 +11,7 @@ from relaxlang.syntax.printer.relax_bindings import function_attrs
 from relaxlang.syntax.printer.stmts import tail
 from relaxlang.syntax.printer.values import mapping_doc
 from relaxlang.syntax.scalars import string_text
+from relaxlang.syntax.spellings import at_least
 
 
 @emits(tir.PrimFunc)
@@ -77,7 +78,7 @@ def _parameters(p: Printer, node: tir.PrimFunc) -> tuple[list[Doc], list[tuple[p
     for var in node.params:
         if var in plain:
             buffer = node.buffer_map[var]
-            docs.append(concat(f"{p.names.get(buffer)}: T.Buffer", p.buffer_fields(buffer)))
+            docs.append(concat(f"{p.names.get(buffer)}: T.Buffer", _buffer_type(p, buffer)))
         else:
             docs.append(f"{p.names.get(var)}: {_param_type(p, var)}")
     return docs, [(v, node.buffer_map[v]) for v in node.params if v in handles and v not in plain]
@@ -93,6 +94,14 @@ def _is_plain(p: Printer, buffer: tir.Buffer) -> bool:
         not buffer.strides and buffer.elem_offset is None and buffer.scope == "global" and buffer.align == -1
         and buffer.offset_factor == 0 and owns_data(buffer)
     )  # fmt: skip
+
+
+def _buffer_type(p: Printer, buffer: tir.Buffer) -> Doc:
+    """The shape and dtype of a buffer in a signature; in brackets up to TVM 0.11."""
+    fields = p.buffer_fields(buffer)
+    if p.options.dialect is None or at_least(p.options.dialect, "tvm-0.12"):
+        return fields
+    return bracket("[", [p.dims(buffer.shape), f'"{buffer.dtype}"'], "]")
 
 
 def _param_type(p: Printer, var: prim.Var) -> str:

@@ -1,0 +1,74 @@
+"""Migration: a script of any era as the script of a release of TVM.
+
+In: a source text and the module that was made from it. Out: the text that the release reads as the same module, with
+the comments of the source; or, when the release cannot say some of it, an error that names each such construct.
+
+The text is printed from the IR. Rewriting the source word by word would keep more of its layout, and it is not enough:
+releases differ in what must be declared where (symbolic dimensions in the body, quoted in the signature, or as
+`TypeVar`), in how memory is allocated, in which calls state shapes. The printer knows all that, for every release, and
+its round trip is tested; a second mechanism beside it would have to know it again. What the IR does not hold, comments
+and docstrings, is carried over by the places that nodes and the printer keep. Templates, macros and sugar, which no
+release of TVM has, come out expanded.
+
+Reading order: `releases` (which release knows which name), `unsayable`, `comments`, this module.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from relaxlang.base.diagnostics import DiagnosticError, Diagnostics, fail
+from relaxlang.base.recursion import deep_recursion
+from relaxlang.base.source import Source
+from relaxlang.base.suggest import suggestion
+from relaxlang.ir import relax, tir
+from relaxlang.ir.module import IRModule
+from relaxlang.syntax import tree
+from relaxlang.syntax.migrate.comments import with_comments
+from relaxlang.syntax.migrate.unsayable import unsayable
+from relaxlang.syntax.parser import parse_surface
+from relaxlang.syntax.printer import render_node
+from relaxlang.syntax.spellings import DIALECTS, at_least
+
+__all__ = ["RELEASES", "migrate"]
+
+RELEASES: tuple[str, ...] = tuple(dialect for dialect in DIALECTS if dialect.startswith("tvm-"))
+"""What scripts can be migrated to, from old to new."""
+
+_SCRIPT = re.compile(r"#?\s*(?:from|import)\s+(?:tvm|relaxlang)\b")
+
+
+def migrate(source: Source, module: IRModule, dialect: str) -> str:
+    """The text of `module`, which was made from `source`, for a release: `"tvm-0.27"`.
+
+    Raises DiagnosticError (RLX0160) that names every construct which the release does not know.
+    """
+    if dialect not in RELEASES:
+        fail("RLX0161", f"there is no release `{dialect}` to migrate to", **suggestion(dialect, RELEASES))
+    diagnostics = Diagnostics()
+    with deep_recursion():
+        surface = parse_surface(source, diagnostics)
+        diagnostics.check()
+        rendered = render_node(_root(surface, module), positions=True, dialect=dialect)
+        lacking = unsayable(rendered, surface, source, dialect)
+        if lacking:
+            raise DiagnosticError(lacking)
+        return _header(surface, dialect) + with_comments(rendered, surface, source)
+
+
+def _root(surface: tree.Module, module: IRModule) -> Any:
+    """What is printed: the module, or its only function, where the source has no class around it either."""
+    alone = len(module.functions) == 1 and not any(isinstance(s, tree.ClassDef) for s in surface.body)
+    function = next(iter(module.functions.values())) if alone else None
+    named = isinstance(function, (relax.Function, tir.PrimFunc)) and "global_symbol" in function.attrs
+    return function if named and not module.attrs and not module.global_infos else module
+
+
+def _header(surface: tree.Module, dialect: str) -> str:
+    """The imports of a Python script, where the source has some: as statements, or as the comment that TVM prints."""
+    tir = "tirx" if at_least(dialect, "tvm-0.23") else "tir"
+    line = f"from tvm.script import ir as I, relax as R, {tir} as T\n\n"
+    if any(isinstance(s, tree.Import) and _SCRIPT.match(s.text) for s in surface.body):
+        return line
+    return f"# {line}" if any(_SCRIPT.match(c.text) for c in surface.comments) else ""
