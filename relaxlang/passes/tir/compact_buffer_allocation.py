@@ -22,7 +22,7 @@ from relaxlang.ir.tir import (
 from relaxlang.ir.visit import Rewriter, free_vars, on
 from relaxlang.passes.base import PassContext, PrimFuncPass
 from relaxlang.schedule.checks import box_under, hands_on_buffer
-from relaxlang.schedule.state import TRUE, State, walk_stmts
+from relaxlang.schedule.state import TRUE, State, normalized, walk_stmts
 
 SMALL = 16 << 10
 """Bytes up to which memory is allocated in the innermost loop: it lives on the stack then."""
@@ -79,20 +79,25 @@ def compact_buffer_allocation(func: PrimFunc) -> PrimFunc:
     """The function with smaller intermediates."""
     if not any(isinstance(s, Block) and s.alloc_buffers for s in walk_stmts(func.body)):
         return func
-    from relaxlang.schedule.state import normalized
-
     made = State(normalized(func), "f")
+    homes: dict[Var, list[Buffer]] = {}
     changed = False
     for name in list(made.blocks):
         for buffer in made.blocks[name].block.alloc_buffers:
-            smaller = _compact(made, name, buffer)
-            if smaller is not None:
-                made, changed = smaller, True
+            found = _compact(made, name, buffer)
+            if found is not None:
+                made, home, small = found
+                changed = True
+                if home is not None:
+                    homes.setdefault(home, []).append(small)
+    for home, buffers in homes.items():
+        made = _allocate_in(made, home, tuple(buffers))
     return made.func if changed else func
 
 
-def _compact(state: State, scope_name: str, buffer: Buffer) -> State | None:
-    """The state with one buffer made smaller; None when that is not possible."""
+def _compact(state: State, scope_name: str, buffer: Buffer) -> tuple[State, Var | None, Buffer] | None:
+    """The state with one buffer made smaller, the loop to allocate it in (None: it is allocated where it was), and the
+    new buffer; None when that is not possible."""
     scope = state.blocks[scope_name]
     users = [b for b in state.blocks_under(scope) if buffer in _touched(b)]
     if not users or _touched_elsewhere(state, scope, users, buffer):
@@ -112,27 +117,21 @@ def _compact(state: State, scope_name: str, buffer: Buffer) -> State | None:
     small = buffer.replace(shape=tuple(extents), data=Var(buffer.data.name, buffer.data.of, buffer.data.pointer))
     state = state.with_buffers(scope, drop=(buffer,))
     home = state.loops[home.loop_var]
-    made = _Shrink(buffer, small, lows).visit(home)
+    state = state.replace({home: _Shrink(buffer, small, lows).visit(home)})
     bytes_ = buffer.dtype.itemsize
     for extent in extents:
         bytes_ = bytes_ * extent.value if isinstance(extent, IntImm) else SMALL + 1
-    place = made.loop_var
-    if bytes_ > SMALL:
-        outer = next((s for s in state.loops_around(home) if s.kind == "parallel"), None)
-        if outer is None and home.kind != "parallel":
-            block = state.replace({home: made})
-            return block.with_buffers(scope, add=(small,))
-        place = outer.loop_var if outer is not None else place
-    return _allocate_in(state.replace({home: made}), place, small)
+    if bytes_ <= SMALL:
+        return state, home.loop_var, small
+    outer = next((s for s in [*state.loops_around(state.loops[home.loop_var]), home] if s.kind == "parallel"), None)
+    if outer is None:
+        return state.with_buffers(state.blocks[scope_name], add=(small,)), None, small
+    return state, outer.loop_var, small
 
 
-def _allocate_in(state: State, var: Var, buffer: Buffer) -> State:
+def _allocate_in(state: State, var: Var, buffers: tuple[Buffer, ...]) -> State:
     loop = state.loops[var]
-    body = loop.body
-    if isinstance(body, BlockRealize) and not body.block.iter_vars and body.block.alloc_buffers:
-        block = body.block
-        return state.replace({block: block.replace(alloc_buffers=(*block.alloc_buffers, buffer))})
-    block = Block((), (), (), state.unique(buffer.name), body, alloc_buffers=(buffer,))
+    block = Block((), (), (), state.unique(buffers[0].name), loop.body, alloc_buffers=buffers)
     return state.replace({loop: loop.replace(body=BlockRealize((), TRUE, block))})
 
 

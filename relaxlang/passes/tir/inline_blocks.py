@@ -273,7 +273,8 @@ class _Simplified(Substitute):
     @on(prim.Var, prim.SizeVar)
     def var(self, node: Var) -> PrimExpr:
         """A variable's replacement, or itself."""
-        return self.new.get(node) or self.mapping.get(node, node)
+        found = self.new.get(node)
+        return self.mapping.get(node, node) if found is None else found
 
     @on(prim.Let)
     def let(self, node: prim.Let) -> PrimExpr:
