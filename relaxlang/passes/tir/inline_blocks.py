@@ -23,11 +23,11 @@ _CHEAP = (prim.Add, prim.Sub, prim.Mul, prim.Min, prim.Max, prim.Cast, prim.Sele
 
 @dataclass(frozen=True)
 class InlineBlocks(PrimFuncPass):
-    """Put the expression of an elementwise or injective stage into the stages that read its buffer, and drop what nobody
-    reads.
+    """Put the expression of an elementwise or injective stage into the stages that read its buffer.
 
-    That is done where it costs little: the one reader reads each element about once, or the expression is cheap. A value
-    that one element needs several times is bound with a let. Kernels that somebody scheduled stay as they are.
+    That is done where it costs little: the one reader reads each element about once, or the expression is cheap. A
+    value that one element needs several times is bound with a let. Stages that nobody reads are dropped. Kernels that
+    somebody scheduled stay as they are.
 
     Before:
 
