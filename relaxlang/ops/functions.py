@@ -74,7 +74,7 @@ class CompileTimeFunction(Value):
 
     def call(self, ev: Evaluator, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> Any:
         if not isinstance(ev, BodyEvaluator):
-            raise error("RLX0111", f"`{self.function.name}` can be called only in the body of an operator", node.span)
+            ev = _Elsewhere()
         bound = bind_parameters(
             ev, self.function.params, args, kwargs, node.span, f"`{self.function.name}`", self.scope
         )
@@ -84,6 +84,13 @@ class CompileTimeFunction(Value):
         result = ev.run(self.function.body, Scope(bound, self.scope))
         ev.depth -= 1
         return None if result is NOTHING else result
+
+
+class _Elsewhere(BodyEvaluator):
+    """Runs a compile-time function for the body of a TensorIR function, which has no place for requirements."""
+
+    def require(self, condition: PrimExpr, message: str) -> None:
+        raise error("RLX0121", "an assertion here must be known while compiling", condition.span)
 
 
 # --- statements -------------------------------------------------------------------------------------------------------

@@ -134,7 +134,10 @@ def _tensor(definition: OpDef, param: OpParam, value: Any, like: DType | None, s
         return relax.Constant(np.array(value.value, dtype=value.dtype.numpy), span=value.span)
     if isinstance(value, (bool, int, float)):
         natural = "bool" if isinstance(value, bool) else "int32" if isinstance(value, int) else "float32"
-        return relax.Constant(np.array(value, dtype=natural if like is None else like.numpy), span=span)
+        try:
+            return relax.Constant(np.array(value, dtype=natural if like is None else like.numpy), span=span)
+        except OverflowError:
+            raise error("RLX0129", f"`{value}` is out of range for `{like or natural}`", span) from None
     raise _wrong(definition, param, "a tensor", value, span)
 
 
