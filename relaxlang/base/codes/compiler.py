@@ -100,6 +100,22 @@ COMPILER: dict[str, CodeInfo] = {
         "The pass has no option of that name. `relaxc --describe PASS` shows what it has.",
     ),
     "RLX3103": CodeInfo("wrong value of a pass's option", "The option takes a value of another type."),
+    "RLX3110": CodeInfo(
+        "an output that can't be allocated",
+        "The result of a `call_tir`-like call needs a dtype and a shape, so that memory can be made for it.",
+    ),
+    "RLX3111": CodeInfo(
+        "a scalar that can't be computed at run time",
+        "Scalars that are computed from symbolic dimensions are integers.",
+    ),
+    "RLX3112": CodeInfo(
+        "nothing to bind there",
+        "The function has no parameter or symbolic dimension of that name, or the array does not fit the parameter.",
+    ),
+    "RLX3113": CodeInfo(
+        "no such pair to fuse",
+        "Fusion looks at kernels in one dataflow block of which one uses the other's result.",
+    ),
     "RLX3120": CodeInfo(
         "a view that does not fit its source",
         "`T.match_buffer` in a block names a region of another buffer. The view must have the buffer's dtype and at most "
@@ -304,6 +320,11 @@ COMPILER: dict[str, CodeInfo] = {
         "reduction expression outside of a tensor computation, nesting beyond what Python's stack holds.",
     ),
     "RLX6035": CodeInfo("assumption does not hold", "The condition of a `T.assume` is false where the program gets to it."),
+    "RLX6036": CodeInfo(
+        "dimension out of its bounds",
+        "A symbolic dimension is larger than the function's attribute `tir_var_upper_bound` says, smaller than its "
+        "`tir_var_lower_bound`, or negative although `tir_non_negative_var` names it. Memory was planned with these bounds.",
+    ),
     # 90: faults of relaxlang itself
     "RLX9001": CodeInfo(
         "internal error",
