@@ -33,6 +33,7 @@ from relaxlang.syntax.comptime_values import (
     Value,
     as_dtype,
     bind_parameters,
+    check_fits,
     check_shift,
     describe,
     error,
@@ -46,8 +47,8 @@ from relaxlang.syntax.scalars import parse_float
 
 __all__ = [
     "BUILTINS", "MAX_SIZE", "MAX_STEPS", "METHODS", "POISON", "Builtin", "Closure", "Evaluator", "Namespace", "Scope",
-    "Value", "as_dtype", "assign", "bind_parameters", "check_shift", "describe", "error", "literal", "negate",
-    "plain_binary", "silent",
+    "Value", "as_dtype", "assign", "bind_parameters", "check_fits", "check_shift", "describe", "error", "literal",
+    "negate", "plain_binary", "silent",
 ]  # fmt: skip
 
 
@@ -92,6 +93,9 @@ class Evaluator:
         for side in (a, b):
             if not isinstance(side, (PrimExpr, int, float)):
                 raise error("RLX0112", f"`{op}` needs numbers, not {describe(side)}", span)
+        for side, other in ((a, b), (b, a)):
+            if type(side) is int and isinstance(other, PrimExpr):
+                check_fits(side, other.dtype.scalar, span)
         left, right = prim.match(a, b)
         if op in _INTRINSIC_OPS:
             if op in ("<<", ">>"):
@@ -235,9 +239,7 @@ def literal(of: DType, value: Any, span: Span | None) -> PrimExpr:
     if of.is_integer and not of.is_bool:
         if isinstance(value, float) and not value.is_integer():
             raise error("RLX0128", f"`{value}` is not an integer", span)
-        low, high = (-(1 << (of.bits - 1)), (1 << (of.bits - 1)) - 1) if of.is_int else (0, (1 << of.bits) - 1)
-        if not low <= value <= high:
-            raise error("RLX0129", f"`{value}` is out of range for `{of}` ({low} to {high})", span)
+        check_fits(int(value), of, span)
     if of.lanes != 1:
         return prim.Broadcast(literal(of.scalar, value, span), of.lanes, span=span)
     if of.is_float:

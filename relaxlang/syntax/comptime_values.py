@@ -202,6 +202,14 @@ def negate(a: PrimExpr, span: Span | None) -> PrimExpr:
     return prim.Sub(prim.const(0, a.dtype), a, span=span)
 
 
+def check_fits(value: int, of: DType, span: Span | None) -> None:
+    """A written integer must lie in the range of its type."""
+    if of.is_integer:
+        low, high = (-(1 << (of.bits - 1)), (1 << (of.bits - 1)) - 1) if of.is_int else (0, (1 << of.bits) - 1)
+        if not low <= value <= high:
+            raise error("RLX0129", f"`{value}` is out of range for `{of}` ({low} to {high})", span)
+
+
 def check_shift(of: DType, amount: PrimExpr, span: Span | None) -> None:
     """A constant shift must be smaller than the width of what is shifted."""
     if isinstance(amount, prim.IntImm) and not 0 <= amount.value < of.bits:

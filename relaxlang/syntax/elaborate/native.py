@@ -7,7 +7,7 @@ from typing import Any
 
 from relaxlang.base.source import Span
 from relaxlang.base.suggest import suggestion
-from relaxlang.ir import relax
+from relaxlang.ir import relax, tir
 from relaxlang.ir.attrs import EMPTY, Attrs
 from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import Evaluator, Value, describe, error
@@ -85,7 +85,9 @@ def attribute_value(value: Any, span: Span | None) -> Any:
         return tuple(attribute_value(v, span) for v in value)
     if isinstance(value, dict):
         return {str(key): attribute_value(v, span) for key, v in value.items()}
-    if isinstance(value, (relax.Expr, Value)):
+    if getattr(value, "bare", None) is not None:  # an annotation such as `R.Object`
+        return value.bare
+    if isinstance(value, (relax.Expr, Value, tir.Stmt, tir.BufferRegion, tir.Range)):
         raise error("RLX0116", f"{describe(value)} cannot be an attribute", span)
     return value
 

@@ -18,7 +18,18 @@ from relaxlang.ir.prim import PrimExpr
 from relaxlang.ir.relax import GlobalVar
 from relaxlang.ir.visit import walk
 from relaxlang.syntax import tree
-from relaxlang.syntax.comptime import Closure, Evaluator, Scope, Value, as_dtype, check_shift, describe, error, literal
+from relaxlang.syntax.comptime import (
+    Closure,
+    Evaluator,
+    Scope,
+    Value,
+    as_dtype,
+    check_fits,
+    check_shift,
+    describe,
+    error,
+    literal,
+)
 from relaxlang.syntax.elaborate.native import Names
 
 names = Names("T")
@@ -57,6 +68,8 @@ def region_load(region: tir.BufferRegion, span: Span | None) -> PrimExpr:
 def vector_indices(region: tir.BufferRegion, span: Span | None) -> tuple[PrimExpr, ...]:
     """The indices of a region with a constant extent: a `Ramp` where it has more than one element."""
     indices: list[PrimExpr] = []
+    if region.buffer.dtype.is_handle:
+        raise error("RLX0303", f"`{region.buffer.name}` holds pointers, of which there are no vectors", span)
     for axis in region.region:
         if not isinstance(axis.extent, prim.IntImm):
             raise error("RLX0303", "a slice used as a value needs a length known while compiling", span)
@@ -86,7 +99,7 @@ def as_range(value: Any, span: Span | None) -> tir.Range:
     if isinstance(value, (tuple, list)):
         if len(value) != 2:
             raise error("RLX0304", f"a domain is an extent or a pair (start, stop), not {len(value)} values", span)
-        start, stop = prim.match(*(scalar(v, span) if isinstance(v, tir.BufferRegion) else v for v in value))
+        start, stop = prim.match(operand(value[0], span, value[1]), operand(value[1], span, value[0]))
         return tir.Range(start, extent_between(start, stop))
     extent = scalar(value, span)
     return tir.Range(prim.const(0, extent.dtype), extent)
@@ -106,14 +119,22 @@ def lanes_of(value: Any, span: Span | None) -> int:
 # --- operators by name ------------------------------------------------------------------------------------------------
 def _binary(name: str, kind: type[prim.BinaryOp] | type[prim.CmpOp]) -> None:
     def make(ev: Evaluator, node: tree.Call, a: Any, b: Any, span: Any = None) -> PrimExpr:
-        left, right = prim.match(_plain(a, node), _plain(b, node))
+        left, right = prim.match(operand(a, node.span, b), operand(b, node.span, a))
         return kind(left, right, span=node.span)
 
     names(*name.split())(make)
 
 
-def _plain(value: Any, node: tree.Call) -> Any:
-    return value if isinstance(value, (PrimExpr, bool, int, float)) else scalar(value, node.span)
+def operand(value: Any, span: Span | None, *others: Any) -> Any:
+    """A side of an operation: an expression, or a number that fits the type of the `others`."""
+    if isinstance(value, PrimExpr):
+        return value
+    if isinstance(value, (bool, int, float)):
+        if type(value) is int:
+            known = [o.dtype.scalar for o in others if isinstance(o, PrimExpr)]
+            check_fits(value, known[0] if known else prim.INT64, span)
+        return value
+    return scalar(value, span)
 
 
 for _name, _kind in (
@@ -132,7 +153,7 @@ def _not(ev: Evaluator, node: tree.Call, a: Any) -> PrimExpr:
 
 @names("ceildiv")
 def _ceildiv(ev: Evaluator, node: tree.Call, a: Any, b: Any) -> PrimExpr:
-    left, right = prim.match(_plain(a, node), _plain(b, node))
+    left, right = prim.match(operand(a, node.span, b), operand(b, node.span, a))
     of = left.dtype
     if of.bits < 64 and any(isinstance(n, prim.BufferLoad) for n in walk(left)):
         # Data, unlike sizes, may lie at the end of its type's range, where adding the divisor would overflow.
@@ -143,7 +164,7 @@ def _ceildiv(ev: Evaluator, node: tree.Call, a: Any, b: Any) -> PrimExpr:
 
 @names("Select")
 def _select(ev: Evaluator, node: tree.Call, condition: Any, true_value: Any, false_value: Any) -> PrimExpr:
-    left, right = prim.match(_plain(true_value, node), _plain(false_value, node))
+    left, right = prim.match(operand(true_value, node.span, false_value), operand(false_value, node.span, true_value))
     return prim.Select(scalar(condition, node.span, prim.BOOL), left, right, span=node.span)
 
 
@@ -184,7 +205,7 @@ def _let(ev: Evaluator, node: tree.Call, expr: Any, where: Any) -> PrimExpr:
 # --- vectors ----------------------------------------------------------------------------------------------------------
 @names("Ramp", "ramp")
 def _ramp(ev: Evaluator, node: tree.Call, base: Any, stride: Any, lanes: Any) -> PrimExpr:
-    start, step = prim.match(_plain(base, node), _plain(stride, node))
+    start, step = prim.match(operand(base, node.span, stride), operand(stride, node.span, base))
     return prim.Ramp(start, step, lanes_of(lanes, node.span), span=node.span)
 
 
@@ -295,17 +316,11 @@ def intrinsic(row: Intrinsic, args: list[Any], span: Span | None) -> PrimExpr:
     if row.arity >= 0 and len(args) != row.arity:
         raise error("RLX0113", f"`T.{row.name}` takes {row.arity} arguments, {len(args)} were given", span)
     if row.result == "second" and len(args) == 3:
-        left, right = prim.match(
-            *(
-                a if isinstance(a, PrimExpr) else scalar(a, span) if not isinstance(a, (int, float)) else a
-                for a in args[1:]
-            )
-        )
+        left, right = prim.match(operand(args[1], span, args[2]), operand(args[2], span, args[1]))
         return prim.Call(left.dtype, row.name, (scalar(args[0], span, prim.BOOL), left, right), span=span)
     if row.result == "same" and row.arity == 2:
-        values: tuple[PrimExpr, ...] = prim.match(
-            *(a if isinstance(a, (PrimExpr, int, float)) else scalar(a, span) for a in args)
-        )
+        first, second = args
+        values: tuple[PrimExpr, ...] = prim.match(operand(first, span, second), operand(second, span, first))
     else:
         like = next((a.dtype for a in args if isinstance(a, PrimExpr)), None) if row.result == "same" else None
         values = tuple(scalar(a, span, like) for a in args) if row.arity >= 0 else call_args(args, span)

@@ -181,6 +181,8 @@ class BodyElaborator(Evaluator):
             elif not (at.dtype.is_integer or at.dtype.is_bool):
                 raise error("RLX0302", f"an index of `{buffer.name}` must be an integer, not `{at.dtype}`", span)
             indices.append(at)
+        if buffer.dtype.is_handle and indices and indices[-1].dtype.lanes != 1:
+            raise error("RLX0303", f"`{buffer.name}` holds pointers, of which there are no vectors", span)
         return prim.BufferLoad(buffer, tuple(indices), span=span)
 
     def region(self, buffer: tir.Buffer, index: tuple[Any, ...], span: Span | None) -> Any:

@@ -36,7 +36,7 @@ def elaborate_prim_func(
     if len(unit.diagnostics.items) != before and unit.diagnostics.has_errors():
         raise silent()
     attrs = dict(ev.attrs)
-    if not options.get("private") and "global_symbol" not in attrs:
+    if not ev.truth(options.get("private", False), node.span) and "global_symbol" not in attrs:
         attrs = {"global_symbol": name, **attrs}
     return tir.PrimFunc(ev.params, body, ev.buffer_map, _result(ev, node, inner), Attrs(attrs), span=head(node))
 

@@ -12,7 +12,7 @@ from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import Evaluator, Value, as_dtype, describe, error
 from relaxlang.syntax.elaborate.buffers import as_region
 from relaxlang.syntax.elaborate.native import Names, Native, annotation_attrs, attributes
-from relaxlang.syntax.elaborate.scalars import Fresh, as_range, extent_between, scalar
+from relaxlang.syntax.elaborate.scalars import Fresh, as_range, extent_between, operand, scalar
 from relaxlang.syntax.elaborate.tir_values import BlockHead, Domain, InitHead, Loop, Pending
 
 if TYPE_CHECKING:
@@ -36,10 +36,11 @@ def loop_over(
         raise error("RLX0113", f"a loop takes 1 to 3 bounds, {len(args)} were given", node.span)
     if len(args) == 3:
         step = args[2]
-    bounds = [a if isinstance(a, (PrimExpr, int)) else scalar(a, node.span) for a in args[:2]]
+    bounds = [operand(a, node.span, *args[:2]) for a in args[:2]]
     for bound in bounds:
-        if isinstance(bound, PrimExpr) and not bound.dtype.is_integer:
-            raise error("RLX0309", f"a loop bound must be an integer, not `{bound.dtype}`", node.span)
+        of = bound.dtype if isinstance(bound, PrimExpr) else prim.FLOAT32 if isinstance(bound, float) else prim.INT32
+        if not of.is_integer:
+            raise error("RLX0309", f"a loop bound must be an integer, not `{of}`", node.span)
     if len(bounds) == 1:
         extent = scalar(bounds[0], node.span)
         domain = tir.Range(prim.const(0, extent.dtype), extent)
@@ -135,7 +136,12 @@ def _old_axis(of: tir.IterKind, *spellings: str) -> None:
 _old_axis("reduce", "reduce_axis")
 _old_axis("scan", "scan_axis")
 _old_axis("opaque", "opaque_axis")
-_old_axis("spatial", "range", "Range")
+_old_axis("spatial", "range")
+
+
+@names("Range")
+def _range(ev: Evaluator, node: tree.Call, begin: Any, end: Any = None) -> tir.Range:
+    return as_range(begin if end is None else (begin, end), node.span)
 
 
 @names("init")
