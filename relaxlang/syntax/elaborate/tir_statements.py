@@ -47,11 +47,10 @@ def _assign(ev: BodyElaborator, node: tree.Assign, scope: Scope) -> None:
 
 def _ann_assign(ev: BodyElaborator, node: tree.AnnAssign, scope: Scope) -> None:
     of = ev.expr(node.annotation, scope)
+    pointer: prim.PointerType | None = None
+    size = False
     if isinstance(of, Fresh):
-        pointer: prim.PointerType | None = of.pointer
-        of = of.of
-    else:
-        pointer = None
+        of, pointer, size = of.of, of.pointer, of.size
     if node.value is None or not isinstance(node.target, tree.Name):
         raise error("RLX0315", "a declaration needs a name and a value", node.span)
     value = ev.expr(node.value, scope)
@@ -59,7 +58,7 @@ def _ann_assign(ev: BodyElaborator, node: tree.AnnAssign, scope: Scope) -> None:
         ev.bind(node.target, value, scope)
         return
     name, made = node.target.id, scalar(value, node.value.span, of if not of.is_handle else None)
-    var = prim.Var(name, of, pointer, span=node.target.span)
+    var = (prim.SizeVar if size else prim.Var)(name, of, pointer, span=node.target.span)
     scope.names[name] = let_of(made, of, node.span, var).declare(ev, name, node.target.span)
 
 

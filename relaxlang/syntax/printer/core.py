@@ -177,7 +177,7 @@ class Printer:
     def define_dimension(self, var: prim.Var, *, lasting: bool = False) -> None:
         """Name a variable that the text defines here by naming it, if it has no name yet."""
         if self.names.get(var) is None and self.implicit(var):
-            name = self.names.define(var, var.name, lasting=lasting)
+            name = self.names.define(var, _dimension_hint(var), lasting=lasting)
             if self.since("tvm-0.27"):
                 self.type_vars[name] = None
 
@@ -208,7 +208,7 @@ class Printer:
             self.define_dimension(node, lasting=True)
         name = self.names.get(node)
         if name is None:
-            name = self.names.define(node, node.name, lasting=True)
+            name = self.names.define(node, _dimension_hint(node), lasting=True)
             if self.head is not None:
                 self.head.append((self.head.indent, f"{name} = {self.var_type(node)}"))
         return name
@@ -269,6 +269,11 @@ def owns_data(buffer: tir.Buffer) -> bool:
     """Whether the pointer is what a declaration without `data=` would make."""
     pointer = buffer.data.pointer
     return pointer is not None and pointer.element is buffer.dtype and pointer.scope == buffer.scope
+
+
+def _dimension_hint(var: prim.Var) -> str:
+    """A name for what a shape or a declaration names; `_` alone says there that nothing is known."""
+    return "_1" if var.name == "_" else var.name
 
 
 def _order(slot: Slot) -> int:

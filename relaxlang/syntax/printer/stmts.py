@@ -41,11 +41,10 @@ def tail(p: Printer, body: tir.Stmt) -> None:
             _inner(p, body)  # the variable is defined already: only `var=` can say so
             return
         elif isinstance(body, _SCOPED):
-            opening = _realized(body)
-            p.opens(opening)
-            p.line(_head(p, opening, flat=True))
-            _after_head(p, opening)
-            body = opening.body
+            p.opens(body)
+            p.line(_head(p, body, flat=True))
+            _after_head(p, body)
+            body = body.body
         else:
             p.emit(body)
             return
@@ -55,27 +54,15 @@ def _inner(p: Printer, stmt: tir.Stmt) -> None:
     """A statement that others follow in its scope."""
     if isinstance(stmt, _SCOPED):
         p.names.enter()
-        opening = _realized(stmt)
-        p.opens(opening)
-        p.line(_head(p, opening, flat=False))
+        p.opens(stmt)
+        p.line(_head(p, stmt, flat=False))
         p.indent += 1
-        _after_head(p, opening)
-        tail(p, opening.body)
+        _after_head(p, stmt)
+        tail(p, stmt.body)
         p.indent -= 1
         p.names.leave()
     else:
         p.emit(stmt)
-
-
-def _realized(stmt: Any) -> Any:
-    """`T.realize` stands for a statement and the attribute around it, which repeats the scope."""
-    inner = stmt.body
-    if (
-        isinstance(stmt, tir.AttrStmt) and stmt.key == "realize_scope" and isinstance(inner, tir.BufferRealize)
-        and stmt.node is inner.buffer and stmt.value == prim.StringImm(inner.buffer.scope)
-    ):  # fmt: skip
-        return inner
-    return stmt
 
 
 @emits(*_SCOPED, tir.SeqStmt)
