@@ -13,6 +13,7 @@ import numpy as np
 
 from relaxlang.analysis.purity import is_pure
 from relaxlang.analysis.uses import referenced_functions
+from relaxlang.arith import Analyzer
 from relaxlang.base.diagnostics import Diagnostics
 from relaxlang.base.dtype import DType
 from relaxlang.base.recursion import deep_recursion
@@ -25,7 +26,7 @@ from relaxlang.repl.define import declare_functions
 from relaxlang.repl.values import MAKERS, headline, info_of
 from relaxlang.runtime.ndarray import ShapeTuple
 from relaxlang.syntax import tree
-from relaxlang.syntax.comptime import Scope, Value, describe, error
+from relaxlang.syntax.comptime import BUILTINS, Evaluator, Scope, Value, describe, error
 from relaxlang.syntax.elaborate.module_ref import ModuleRef
 from relaxlang.syntax.elaborate.namespaces import root_scope
 from relaxlang.syntax.elaborate.relax_body import COMPOUND, RelaxElaborator
@@ -120,6 +121,8 @@ class Calculator(RelaxElaborator):
             return ShapeTuple([d.value for d in value.values if isinstance(d, prim.IntImm)])
         if isinstance(value, relax.PrimValue):
             value = value.value
+        if isinstance(value, prim.PrimExpr):
+            value = Analyzer().simplify(value)
         if isinstance(value, (prim.IntImm, prim.FloatImm)):
             return bool(value.value) if value.dtype.is_bool else value.value
         if isinstance(value, (relax.StringImm, relax.DataTypeImm)):
@@ -140,6 +143,13 @@ class Calculator(RelaxElaborator):
         if value is None or isinstance(value, (bool, int, float, str, DType, ShapeTuple, np.ndarray)):
             return value
         raise error("RLX7105", f"{_said(value)} is no value", span)
+
+    def callee(self, node: tree.Expr, scope: Scope) -> Any:
+        """As in the language, where `sum` is an operator; at the prompt it also sums plain numbers."""
+        found = super().callee(node, scope)
+        if isinstance(node, tree.Name) and node.id in BUILTINS and scope.find(node.id) is None:
+            return _Overloaded(BUILTINS[node.id], found)
+        return found
 
     def invoke(self, function: relax.Expr, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> relax.Call:
         """As in the language; at the prompt arguments may also be given by the names of a function's parameters."""
@@ -199,6 +209,19 @@ class Calculator(RelaxElaborator):
         if isinstance(value, (StructInfo, prim.PrimExpr)):
             return str(value) if isinstance(value, StructInfo) else str(value.dtype)
         return _said(value) if isinstance(value, Value) else headline(value)
+
+
+class _Overloaded(Value):
+    """A function of compile-time evaluation and an operator of the same name: the arguments decide."""
+
+    def __init__(self, plain: Value, operator: Value) -> None:
+        self.plain = plain
+        self.operator = operator
+        self.kind = plain.kind
+
+    def call(self, ev: Evaluator, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> Any:
+        computed = any(isinstance(a, relax.Expr) for a in (*args, *kwargs.values()))
+        return (self.operator if computed else self.plain).call(ev, args, kwargs, node)
 
 
 def parse_call(source: Source, span: Span) -> tree.Expr:

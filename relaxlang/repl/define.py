@@ -22,10 +22,12 @@ Check = Callable[[IRModule], IRModule]
 
 
 class Extended(NamedTuple):
-    """A module with definitions added: its operators, and the names that are new and that were there before."""
+    """A module with definitions added: its operators, which of them are new, and the names of the functions that are
+    new and of those that were there before."""
 
     module: IRModule
     operators: Operators
+    new_operators: tuple[str, ...]
     added: tuple[str, ...]
     replaced: tuple[str, ...]
 
@@ -88,7 +90,8 @@ def extend(
     if any(_changed(module.functions[n], made.functions.get(n)) for n in names if n in module):
         made = check(made)
     added = tuple(n for n in made.functions if n not in module)
-    return Extended(made, known, added, tuple(n for n in names if n in module))
+    fresh = tuple(n for n, d in known.own.items() if operators.own.get(n) is not d)
+    return Extended(made, known, fresh, added, tuple(n for n in names if n in module))
 
 
 def _in_order(old: IRModule, made: IRModule) -> IRModule:

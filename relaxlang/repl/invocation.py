@@ -13,6 +13,7 @@ from relaxlang.base.source import Span
 from relaxlang.base.suggest import did_you_mean
 from relaxlang.cli.parameters import Filler, Parameter
 from relaxlang.cli.run import parameters
+from relaxlang.ir import relax
 from relaxlang.ir.module import IRModule
 from relaxlang.repl.command import function_name, require_module
 from relaxlang.repl.values import is_value
@@ -86,7 +87,10 @@ def _call(argument: Span) -> tree.Call | tree.Name | None:
 
 
 def _params(session: Session, module: IRModule, name: str) -> list[Parameter]:
-    return parameters(module.functions.get(name), session.stages(module).runnable, name)
+    function = module.functions.get(name)
+    if isinstance(function, relax.Function):
+        return [Parameter(p.name, p.struct_info) for p in function.params]
+    return parameters(function, session.stages(name, module).runnable, name)
 
 
 def _values(session: Session, module: IRModule, name: str, node: tree.Call) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from relaxlang.ir.module import IRModule
 from relaxlang.ir.struct_info import TensorStructInfo
 from relaxlang.ir.visit import walk
 from relaxlang.runtime.exec_builder import ExecBuilder
-from relaxlang.runtime.executable import Call, Executable, KernelFunction, Register, VMFunction
+from relaxlang.runtime.executable import VM, VOID, Call, Executable, KernelFunction, Register, VMFunction
 
 
 class Line(NamedTuple):
@@ -33,16 +33,16 @@ class LineTable:
         """`module` is what the user sees, `lowered` what was compiled to `executable`."""
         self.lines: dict[str, list[Line]] = {}
         self._entry: dict[str, int] = {}
-        wanted = {name: _bindings(f) for name, f in module.relax_functions()}
+        wanted = {name: _bindings(f) for name, f in module.relax_functions()}  # by name and place of their variables
         self._infos = {
             name: {v.name: v.struct_info for v in (*f.params, *(b.var for b in wanted[name].values()))}
             for name, f in module.relax_functions()
         }
 
         def note(function: str, binding: relax.Binding, operand: Any, position: int) -> None:
-            seen = wanted.get(function, {}).get(binding.var.name)
+            seen = _find(wanted.get(function, {}), binding.var)
             if seen is not None:
-                register = operand.index if isinstance(operand, Register) else None
+                register = operand.index if isinstance(operand, Register) and operand not in (VOID, VM) else None
                 self.lines.setdefault(function, []).append(Line(binding.var.name, position, register, seen))
 
         for code in executable.vm_functions():
@@ -96,5 +96,22 @@ def _entry_length(executable: Executable, function: VMFunction) -> int:
     return len(code)
 
 
-def _bindings(function: relax.Function) -> dict[str, relax.Binding]:
-    return {n.var.name: n for n in walk(function) if isinstance(n, relax.Binding)}
+Key = tuple[str, int]
+
+
+def _bindings(function: relax.Function) -> dict[Key, relax.Binding]:
+    """The bindings of a function by the names of their variables and where these stand (-1 where that is not known)."""
+    return {_key(n.var): n for n in walk(function) if isinstance(n, relax.Binding)}
+
+
+def _key(var: relax.Var) -> Key:
+    return var.name, -1 if var.span is None else var.span.start
+
+
+def _find(wanted: Mapping[Key, relax.Binding], var: relax.Var) -> relax.Binding | None:
+    """The binding that a variable of lowered code comes from. Passes keep names and places; where one lost the place
+    the name alone must do, unless it is `_`, which they give to what they add."""
+    found = wanted.get(_key(var))
+    if found is None and var.name != "_":
+        found = next((b for (name, _), b in wanted.items() if name == var.name), None)
+    return found

@@ -8,12 +8,15 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple, TextIO
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from relaxlang.base.diagnostics import RelaxlangError
 from relaxlang.cli.crash import INTERNAL_ERROR, CrashGuard
 from relaxlang.cli.report import Reporter
+
+if TYPE_CHECKING:
+    from relaxlang.repl.session import Result
 
 DONE, FAILED, USAGE_ERROR, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 130, 141
 
@@ -186,19 +189,22 @@ class _Transcript:
 
         self.session = Session()
         self.keep_going = "--keep-going" in options.flags
-        self.write: Callable[[str, object], None] = _write_json if "--json" in options.flags else _write_text
+        self.json = "--json" in options.flags
         self.guard = guard
 
     def run(self, inputs: Iterable[str]) -> int:
         """Run the inputs; 1 when one failed."""
         from relaxlang.repl.prompts import prompted
 
-        status, done = DONE, []
+        status = DONE
+        self.guard.text = ""
         for text in inputs:
-            done.append(prompted(text))
-            self.guard.text = "\n".join(done) + "\n"
+            self.guard.text += prompted(text) + "\n"
+            if not self.json:
+                # At once: what the program itself prints shall stand below it.
+                self._write(prompted(text))
             result = self.session.execute(text)
-            self.write(text, result)
+            self._show(text, result)
             if not result.ok:
                 status = FAILED
                 if not self.keep_going:
@@ -207,27 +213,20 @@ class _Transcript:
                 break
         return status
 
+    def _show(self, text: str, result: Result) -> None:
+        from relaxlang.base.render import as_json
+        from relaxlang.repl.transcript import said
 
-def _write_text(text: str, result: object) -> None:
-    from relaxlang.repl.prompts import prompted
-    from relaxlang.repl.session import Result
-    from relaxlang.repl.transcript import said
+        if self.json:
+            diagnostics = [as_json(d) for d in result.diagnostics]
+            facts = {"input": text, "ok": result.ok, "text": result.text, "language": result.language}
+            self._write(json.dumps({**facts, "diagnostics": diagnostics}))
+        elif output := said(result):
+            self._write(output)
 
-    assert isinstance(result, Result)
-    output = said(result)
-    sys.stdout.write(prompted(text) + "\n" + (output + "\n" if output else ""))
-    sys.stdout.flush()
-
-
-def _write_json(text: str, result: object) -> None:
-    from relaxlang.base.render import as_json
-    from relaxlang.repl.session import Result
-
-    assert isinstance(result, Result)
-    facts = {"input": text, "ok": result.ok, "text": result.text, "language": result.language,
-             "diagnostics": [as_json(d) for d in result.diagnostics]}  # fmt: skip
-    sys.stdout.write(json.dumps(facts) + "\n")
-    sys.stdout.flush()
+    def _write(self, line: str) -> None:
+        sys.stdout.write(line + "\n")
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":

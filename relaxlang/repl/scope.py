@@ -26,6 +26,10 @@ _CONTEXT = 2000
 
 def language_choices(session: Session, text: str) -> Iterator[Choice]:
     """Names that the last word begins: after `R.` operators, after `T.` intrinsics, else what is in scope."""
+    at = text[text.rfind("\n") + 1 :].strip()
+    if at.startswith("@"):
+        yield from (Choice(w, len(at)) for w in _WORDS if w.startswith(at))
+        return
     found = _NAME.search(text)
     word = found[0] if found else ""
     head, dot, last = word.rpartition(".")
@@ -37,9 +41,6 @@ def language_choices(session: Session, text: str) -> Iterator[Choice]:
     for name, meta in _scope(session):
         if name.startswith(word):
             yield Choice(name, len(word), meta)
-    at = text[text.rfind("\n") + 1 :].strip()
-    if at.startswith("@"):
-        yield from (Choice(w, len(at)) for w in _WORDS if w.startswith(at))
 
 
 def _scope(session: Session) -> Iterator[tuple[str, str]]:
@@ -85,7 +86,7 @@ def signature(session: Session, text: str) -> str:
         found = session.operators.find(name[2:])
         if found is not None and found.span is not None and found.returns.span is not None:
             written = Span(found.span.source, found.span.start, found.returns.span.end).text
-            return "R." + " ".join(written.split())
+            return name + " ".join(written[written.find("(", written.find("def ")) :].split())
     if name in SUMMARIES:
         return SUMMARIES[name]
     function = session.module.functions.get(name)

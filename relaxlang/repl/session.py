@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from relaxlang.analysis.uses import referenced_functions
 from relaxlang.base.diagnostics import Diagnostic, DiagnosticError, Diagnostics, RelaxlangError, fail
 from relaxlang.base.source import Source, Span
 from relaxlang.ir.module import IRModule
@@ -60,7 +61,7 @@ class Session:
         self.count = 0
         self.compiling = 0.0
         self.running = 0.0
-        self._programs: OrderedDict[tuple[int, str, str], Stages] = OrderedDict()
+        self._programs: OrderedDict[tuple[int, str, str, str], Stages] = OrderedDict()
 
     # --- inputs -------------------------------------------------------------------------------------------------------
     def execute(self, text: str) -> Result:
@@ -142,8 +143,8 @@ class Session:
             module = IRModule({}, module.attrs, module.global_infos, named)
         made = extend(module, body, plain, self.operators, _checked)
         self.operators = made.operators
-        if made.module.functions != self.module.functions:
-            self.step(made.module, "define", ", ".join((*made.added, *made.replaced)) or "nothing")
+        if made.added or made.replaced:
+            self.step(made.module, "define", ", ".join((*made.added, *made.replaced)))
         return Answer(_definition_text(made))
 
     # --- what commands need -------------------------------------------------------------------------------------------
@@ -162,13 +163,15 @@ class Session:
         names = {**self.state.names, **(values or {})}
         return Calculator(self.module, self.operators, names, self.compute, self.state.draws)
 
-    def stages(self, module: IRModule | None = None) -> Stages:
-        """The current module's way to a program (or that of another one); kept while nothing changes."""
+    def stages(self, root: str = "", module: IRModule | None = None) -> Stages:
+        """The current module's way to a program (or that of another one); kept while nothing changes. With a `root`
+        only that function and what it calls become a program, so that a large module does not cost much."""
         module = self.module if module is None else module
-        key = (id(module), self.state.pipeline, self.state.target)
+        key = (id(module), root, self.state.pipeline, self.state.target)
         found = self._programs.get(key)
         if found is None:
-            found = self._programs[key] = Stages(module, self.state.pipeline, self.state.target)
+            part = module if not root else restricted(module, root)
+            found = self._programs[key] = Stages(part, self.state.pipeline, self.state.target, whole=module)
             while len(self._programs) > PROGRAMS:
                 self._programs.popitem(last=False)
         return found
@@ -184,7 +187,7 @@ class Session:
         """Build a program, if that is still to be done, and call its function; the times go to `compiling` and
         `running`."""
         start = time.perf_counter()
-        function = self.stages(work.module).machine[work.name]
+        function = self.stages(work.name, work.module).machine[work.name]
         begun = time.perf_counter()
         value = function(*work.args)
         self.running += time.perf_counter() - begun
@@ -201,12 +204,18 @@ class Session:
     def result(self, value: Any, note: str = "") -> Answer:
         """The answer that shows a value and keeps it as `_` and by a number."""
         if value is None:
-            return Answer(note + self.times())
+            return Answer("\n".join(part for part in (note, self.times().strip()) if part))
         latest = self.state.results
         number = latest[-1][0] + 1 if latest else 1
         self.state = replace(self.state, results=(*latest, (number, value))[-RESULTS:])
         head = f"_{number}: {headline(value)}{self.times()}"
         return Answer("\n".join(part for part in (note, head, shown(value)) if part), value=value)
+
+
+def restricted(module: IRModule, root: str) -> IRModule:
+    """The module with one function and those that it calls; the module itself when these are all."""
+    wanted = referenced_functions(module, [root])
+    return module.with_functions({n: f for n, f in module.functions.items() if n in wanted})
 
 
 def _checked(module: IRModule) -> IRModule:
@@ -242,7 +251,8 @@ def _grouped(body: Sequence[tree.Stmt]) -> Iterator[list[tree.Stmt]]:
 
 def _definition_text(made: Extended) -> str:
     parts = []
-    for names, verb in ((made.added, "defined"), (made.replaced, "replaced")):
+    operators = tuple(f"R.{name}" for name in made.new_operators)
+    for names, verb in (((*operators, *made.added), "defined"), (made.replaced, "replaced")):
         if names:
             parts.append(f"{verb} {', '.join(names)}")
     return "; ".join(parts)

@@ -19,10 +19,14 @@ if TYPE_CHECKING:
 
 
 class Stages:
-    """The stages of a module under a pipeline, for a target (text, or "" for this machine)."""
+    """The stages of a module under a pipeline, for a target (text, or "" for this machine). `whole` is what the module
+    is a part of; it is kept alive as long as its part."""
 
-    def __init__(self, module: IRModule, pipeline_text: str = "default", target: str = "") -> None:
+    def __init__(
+        self, module: IRModule, pipeline_text: str = "default", target: str = "", whole: IRModule | None = None
+    ) -> None:
         self.module = module
+        self.whole = whole
         self.passes = pipeline(pipeline_text).passes
         self.target_text = target
 

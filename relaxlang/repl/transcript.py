@@ -101,9 +101,10 @@ def run_script(script: Script, write: Callable[[str], object], session: Session 
     if script.heading:
         write(script.heading + "\n")
     for entry in script.entries:
+        write(prompted(entry.text) + "\n")
         result = session.execute(entry.text)
         output = said(result)
-        write(prompted(entry.text) + "\n" + (output + "\n" if output else ""))
+        write(output + "\n" if output else "")
         same = same and (entry.output is None or matches(entry.output, output))
         if result.done:
             break

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from relaxlang.repl.session import Session
 
 
+LINE = 100
+"""Characters of a binding that are shown where a program stops."""
+
+
 # --- breakpoints ------------------------------------------------------------------------------------------------------
 def set_break(session: Session, argument: Span) -> Answer:
     """Set or list breakpoints."""
@@ -90,7 +94,7 @@ def debug(session: Session, argument: Span) -> Answer:
 def launch(session: Session, call: Invocation, order: Order) -> Answer:
     """Start a call under the debugger."""
     _end(session)
-    stages = session.stages()
+    stages = session.stages(call.function)
 
     def holds(condition: str, values: dict[str, Any]) -> bool:
         return bool(_evaluate(session, condition, values))
@@ -125,12 +129,13 @@ def _line(place: Place) -> str:
         return f"{place.function}: about to return"
     span = place.line.binding.span
     where = f"   {span}" if span is not None else ""
-    return f"{place.function}: {place.line.binding}{where}"
+    text = " ".join(str(place.line.binding).split())
+    return f"{place.function}: {text if len(text) <= LINE else text[: LINE - 1] + '…'}{where}"
 
 
-def failed(session: Session, error: RelaxlangError) -> None:
-    """Keep where a program failed, for `:bt`, `:locals` and `:print`."""
-    stages = session.stages()
+def failed(session: Session, function: str, error: RelaxlangError) -> None:
+    """Keep where a call of a function failed, for `:bt`, `:locals` and `:print`."""
+    stages = session.stages(function)
     session.places = post_mortem(error, stages.lines, stages.program.executable)
     _note_frames(error, session.places)
 

@@ -18,6 +18,7 @@ from relaxlang.repl.scope import language_choices
 if TYPE_CHECKING:
     from relaxlang.codegen.kernel import CompiledKernel
     from relaxlang.repl.session import Session
+    from relaxlang.repl.stages import Stages
 
 
 def list_functions(session: Session, argument: Span) -> Answer:
@@ -114,13 +115,18 @@ def _reached(module: IRModule, word: Span | None, kind: type) -> list[str]:
     return names
 
 
+def _stages(session: Session, word: Span | None) -> Stages:
+    """The stages of a function and what it calls; of the whole module without one, or for what only a pass makes."""
+    return session.stages(word.text if word is not None and word.text in session.module else "")
+
+
 def _tir(session: Session, word: Span | None) -> Answer:
-    module = session.stages().scheduled
+    module = _stages(session, word).scheduled
     return Answer(_script(module, _reached(module, word, PrimFunc)), "rlx")
 
 
 def _kernels(session: Session, word: Span | None) -> Iterator[CompiledKernel]:
-    stages = session.stages()
+    stages = _stages(session, word)
     names = _reached(stages.lowered, word, PrimFunc)
     return (stages.kernels[name] for name in names)
 
@@ -134,7 +140,7 @@ def _asm(session: Session, word: Span | None) -> Answer:
 
 
 def _vm(session: Session, word: Span | None) -> Answer:
-    text = session.stages().program.executable.as_text().rstrip("\n")
+    text = _stages(session, word).program.executable.as_text().rstrip("\n")
     if word is None:
         return Answer(text, "vm")
     for block in text.split("\n\n"):

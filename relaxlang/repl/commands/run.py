@@ -33,9 +33,9 @@ def run(session: Session, argument: Span) -> Answer:
         return launch(session, call, "continue")
     start = time.perf_counter()
     try:
-        value = call.compiled(session.stages())
+        value = call.compiled(session.stages(call.function))
     except RelaxlangError as error:
-        failed(session, error)
+        failed(session, call.function, error)
         raise
     session.running += time.perf_counter() - start
     return session.result(value, "\n".join(call.notes))
@@ -45,7 +45,7 @@ def _prepared(session: Session, argument: Span) -> Invocation:
     """The call, with the program built for it."""
     start = time.perf_counter()
     call = invocation(session, argument, session.module)
-    _ = session.stages().machine
+    _ = session.stages(call.function).machine
     session.compiling += time.perf_counter() - start
     return call
 
@@ -63,10 +63,10 @@ def time_call(session: Session, argument: Span) -> Answer:
                 help="write a call, or an expression of tensors",
             )
         work = calculator.computation(value)
-        function = session.stages(work.module).machine[work.name]
+        function = session.stages(work.name, work.module).machine[work.name]
         return Answer(measured(lambda: function(*work.args)))
     call = _prepared(session, argument)
-    function = session.stages().machine[call.function]
+    function = session.stages(call.function).machine[call.function]
     args = call.fresh()
     return Answer("\n".join([*call.notes, measured(lambda: function(*args))]))
 
@@ -80,7 +80,7 @@ def compare(session: Session, argument: Span) -> Answer:
     """Compare compiled code with the interpreter."""
     call = _prepared(session, argument)
     start = time.perf_counter()
-    actual = call.compiled(session.stages())
+    actual = call.compiled(session.stages(call.function))
     compiled = time.perf_counter() - start
     start = time.perf_counter()
     expected = call.interpret(session, session.module)
@@ -152,7 +152,7 @@ def profile(session: Session, argument: Span) -> Answer:
     from relaxlang.runtime.vm import VirtualMachine
 
     call = _prepared(session, argument)
-    program = session.stages().runnable
+    program = session.stages(call.function).runnable
     if call.outputs:
         fail("RLX7102", f"`{call.function}` is a kernel itself", argument, help="`:time` measures it")
     watched = {name: _Watched(kernel) for name, kernel in program.kernels.items()}
