@@ -45,11 +45,13 @@ PASSES: dict[str, str] = {
     "lower-init-block": "tir.lower_init_block:LowerInitBlock",
     "lower-match-buffer": "tir.lower_match_buffer:LowerMatchBuffer",
     "lower-opaque-block": "tir.lower_opaque_block:LowerOpaqueBlock",
+    "merge-loops": "tir.merge_loops:MergeLoops",
     "plan-and-update-buffer-allocation-location": (
         "tir.plan_and_update_buffer_allocation_location:PlanAndUpdateBufferAllocationLocation"
     ),
     "remove-no-op": "tir.remove_no_op:RemoveNoOp",
     "reorder-reductions": "tir.reorder_reductions:ReorderReductions",
+    "schedule-cpu": "tir.schedule_cpu:ScheduleCPU",
     "stmt-simplify": "tir.stmt_simplify:StmtSimplify",
     "unroll-loop": "tir.unroll_loop:UnrollLoop",
     "vectorize-loop": "tir.vectorize_loop:VectorizeLoop",

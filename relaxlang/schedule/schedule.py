@@ -120,6 +120,10 @@ class Schedule:
         made._random.setstate(self._random.getstate())
         return made
 
+    def adopt(self, other: Schedule) -> None:
+        """Take over the state of a copy."""
+        self.__dict__.update(other.__dict__)
+
     def seed(self, value: int) -> None:
         """Start the sampling anew from a number."""
         self._random.seed(value)

@@ -73,16 +73,18 @@ def analyse(realize: BlockRealize) -> Contraction | None:
 def tile(m: int | None, n: int | None, lanes: int, processor: Processor) -> tuple[int, int]:
     """Rows and vectors of the register tile: as many accumulators as registers allow, and little beyond the edges."""
     best, chosen = 0.0, (1, 1)
-    for vectors in range(1, 5):
-        most = max(1, (processor.registers - 1) // vectors - 1)
-        for rows in range(1, min(most, 8 if vectors > 1 else 12) + 1):
-            busy = min(1.0, rows * vectors / (0.75 * processor.registers)) ** 0.5
-            loads = rows * vectors / (rows * vectors + 0.35 * vectors + 0.12 * rows)
-            used = _used(m, rows) * _used(n, vectors * lanes)
-            score = busy * loads * used
-            if score > best * 1.001:
+    for vectors, quality in _QUALITY:
+        most = (processor.registers - 3) // vectors - 1
+        for rows in range(1, min(most, 8) + 1):
+            hidden = min(1.0, rows * vectors / 12)  # as many sums as it takes to hide the latency of one
+            score = quality * hidden * _used(m, rows) * _used(n, vectors * lanes) * (1 + rows / 200)
+            if score > best:
                 best, chosen = score, (rows, vectors)
     return chosen
+
+
+# What a tile of so many vectors reaches, the fewer the more loads there are for each multiplication.
+_QUALITY = ((4, 1.0), (3, 0.99), (2, 0.85), (1, 0.75))
 
 
 def _used(extent: int | None, step: int) -> float:

@@ -1,0 +1,66 @@
+"""ScheduleCPU: kernels get loops that suit a processor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from relaxlang.base.diagnostics import fail
+from relaxlang.ir.module import IRModule
+from relaxlang.ir.tir import PrimFunc
+from relaxlang.passes.base import PassContext, PrimFuncPass
+from relaxlang.schedule.rules import schedule_function
+from relaxlang.schedule.rules.processor import processor_of
+from relaxlang.schedule.schedule import Schedule
+from relaxlang.schedule.trace import run_lines
+
+SCHEDULE = "schedule"
+
+
+@dataclass(frozen=True)
+class ScheduleCPU(PrimFuncPass):
+    """Schedules PrimFuncs by rules that look at what they compute: tiles in registers, vector loops, threads.
+
+    A function with the attribute `schedule`, the lines of a trace, is scheduled by that instead. Functions with parallel,
+    vectorised or unrolled loops are scheduled already and stay as they are.
+
+    Before:
+
+        @T.prim_func
+        def f(A: T.Buffer((8, 64), "float32"), B: T.Buffer((8, 64), "float32")):
+            T.func_attr({"schedule": ["i, j = sch.get_loops(\\"B\\")", "sch.parallel(i)"]})
+            for i, j in T.grid(8, 64):
+                with T.block("B"):
+                    vi, vj = T.axis.remap("SS", [i, j])
+                    B[vi, vj] = A[vi, vj] * T.float32(2)
+
+    After:
+
+        @T.prim_func
+        def f(A: T.Buffer((8, 64), "float32"), B: T.Buffer((8, 64), "float32")):
+            for i in T.parallel(8):
+                for j in range(64):
+                    with T.block("B"):
+                        vi, vj = T.axis.remap("SS", [i, j])
+                        T.reads(A[vi, vj])
+                        T.writes(B[vi, vj])
+                        B[vi, vj] = A[vi, vj] * T.float32(2)
+    """
+
+    def run_prim_func(self, func: PrimFunc, ctx: PassContext) -> PrimFunc:
+        if SCHEDULE in func.attrs:
+            return replayed(func)
+        return schedule_function(func, processor_of(ctx.target))
+
+
+def replayed(func: PrimFunc) -> PrimFunc:
+    """The function after the trace in its attribute `schedule`, which goes. RLX1014 when that is no list of lines."""
+    lines = func.attrs[SCHEDULE]
+    if isinstance(lines, str):
+        lines = tuple(lines.splitlines())
+    if not isinstance(lines, tuple) or not all(isinstance(line, str) for line in lines):
+        fail("RLX1014", "the attribute `schedule` is a list of lines", func.span)
+    sch = Schedule(IRModule({"main": func.replace(attrs=func.attrs.without(SCHEDULE))}))
+    run_lines(sch, lines, "<schedule>")
+    made = sch.mod["main"]
+    assert isinstance(made, PrimFunc)
+    return made

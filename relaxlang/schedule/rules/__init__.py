@@ -1,0 +1,75 @@
+"""Schedules for processors, chosen by what a program does: no rule looks at names or exact sizes.
+
+`schedule_function` is the way in. It inlines what is cheap, then looks for a contraction (a matmul, a convolution) and
+computes what follows in its tiles; else it runs stages over the same rows together; what is left is scheduled block by
+block. Reading order: `analysis`, `processor`, `inline`, `contraction`, `rows`, `reduction`, `spatial`.
+
+A rule that meets what a primitive refuses leaves the program as it was: the primitives' preconditions are part of the
+question whether the rule applies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from relaxlang.base.diagnostics import DiagnosticError
+from relaxlang.ir.module import IRModule
+from relaxlang.ir.tir import Block, PrimFunc
+from relaxlang.schedule.rules.contraction import schedule_contraction
+from relaxlang.schedule.rules.inline import inline_all
+from relaxlang.schedule.rules.processor import Processor
+from relaxlang.schedule.rules.reduction import schedule_reduction
+from relaxlang.schedule.rules.rows import schedule_rows
+from relaxlang.schedule.rules.spatial import schedule_spatial
+from relaxlang.schedule.schedule import Schedule
+from relaxlang.schedule.state import walk_stmts
+
+__all__ = ["Processor", "schedule_function"]
+
+Rule = Callable[[Schedule, str, Processor], bool]
+PER_BLOCK: tuple[Rule, ...] = (schedule_contraction, schedule_reduction, schedule_spatial)
+
+
+def schedule_function(func: PrimFunc, processor: Processor) -> PrimFunc:
+    """The function, scheduled for a processor; itself when no rule has anything to say."""
+    if not _schedulable(func):
+        return func
+    sch = Schedule(IRModule({"main": func}))
+    inline_all(sch)
+    anchors = [n for n in sch.state.blocks if n != "root" and _try(sch, schedule_contraction, n, processor)]
+    if not anchors:
+        whole = sch.copy()
+        if schedule_rows(whole):
+            sch.adopt(whole)
+    for name in [n for n in sch.state.blocks if n != "root"]:
+        if name in sch.state.blocks:
+            any(_try(sch, rule, name, processor) for rule in PER_BLOCK[1:])
+    made = sch.mod["main"]
+    assert isinstance(made, PrimFunc)
+    return made if sch.mod.functions["main"] is not func else func
+
+
+def _schedulable(func: PrimFunc) -> bool:
+    """Whether a function has blocks in loops, and nobody has scheduled it."""
+    from relaxlang.ir.tir import For
+
+    found = False
+    for stmt in walk_stmts(func.body):
+        if isinstance(stmt, For) and (stmt.kind != "serial" or stmt.annotations):
+            return False
+        if isinstance(stmt, Block) and (stmt.match_buffers or stmt.annotations):
+            return False
+        found = found or (isinstance(stmt, Block) and bool(stmt.iter_vars))
+    return found and not func.attrs.get("tir.is_scheduled")
+
+
+def _try(sch: Schedule, rule: Rule, name: str, processor: Processor) -> bool:
+    """Apply a rule on a copy; keep it when it applies."""
+    trial = sch.copy()
+    try:
+        applied = rule(trial, name, processor)
+    except DiagnosticError:
+        return False
+    if applied:
+        sch.adopt(trial)
+    return applied

@@ -1,0 +1,58 @@
+"""Softmax, normalisations and their like: stages over the same rows, run row by row so that a row stays in the cache."""
+
+from __future__ import annotations
+
+from relaxlang.base.diagnostics import DiagnosticError
+from relaxlang.schedule.checks import is_output
+from relaxlang.schedule.rules.analysis import constant, is_plain
+from relaxlang.schedule.schedule import Schedule
+
+
+def schedule_rows(sch: Schedule) -> bool:
+    """Compute all blocks in the outer loops of the last one, as many of them as work; whether that was possible."""
+    state = sch.state
+    names = [n for n in state.blocks if n != "root"]
+    if len(names) < 2 or not any(state.blocks[n].block.init is not None for n in names):
+        return False
+    if any(not is_plain(state, state.blocks[n]) for n in names):
+        return False
+    last = names[-1]
+    outputs = [n for n in names if is_output(state, state.blocks[n])]
+    if outputs != [last]:
+        return False
+    depth = sum(a.kind == "spatial" for a in state.blocks[last].block.iter_vars)
+    for rows in range(depth, 0, -1):
+        trial = sch.copy()
+        if _at(trial, names, last, rows):
+            sch.adopt(trial)
+            return True
+    return False
+
+
+def _at(sch: Schedule, names: list[str], last: str, rows: int) -> bool:
+    """Move all blocks into the first `rows` loops of the last one, unless that repeats work."""
+    loops = sch.get_loops(last)[:rows]
+    before = {n: _reduced(sch, n) for n in names}
+    try:
+        for name in reversed(names[:-1]):
+            sch.compute_at(name, loops[-1])
+    except DiagnosticError:  # its preconditions are the question here
+        return False
+    for name in names[:-1]:
+        inner = sch.get_loops(name)[rows:]
+        realize = sch.state.blocks[name]
+        spatial = [a for a in realize.block.iter_vars if a.kind == "spatial"]
+        whole = sum((constant(a.dom.extent) or 2) > 1 for a in spatial)
+        kept = sum((constant(sch.get(s).extent) or 2) > 1 for s in inner) - before[name]
+        used = sum((constant(sch.get(s).extent) or 2) > 1 for s in loops)
+        if whole - max(kept, 0) < used:  # a row loop that is not one of the block's: it would repeat its work
+            return False
+    line = sch.fuse(*loops) if len(loops) > 1 else loops[0]
+    if (constant(sch.get(line).extent) or 2) > 1:
+        sch.parallel(line)
+    return True
+
+
+def _reduced(sch: Schedule, name: str) -> int:
+    axes = sch.state.blocks[name].block.iter_vars
+    return sum(a.kind == "reduce" and (constant(a.dom.extent) or 2) > 1 for a in axes)
