@@ -167,7 +167,7 @@ class Expressions:
             made: Callable[[], PrimExpr] = c.pick((
                 lambda: prim.Call(of, "vscale", ()),
                 lambda: prim.Call(of, "clz", (self.expr(INT64, scope, depth),)),
-                lambda: prim.Call(of, "call_packed", (prim.StringImm(c.pick(values.TEXTS)), self.expr(HANDLE, scope, 1))),
+                lambda: prim.Call(of, "call_packed", (prim.StringImm("a.b"), self.expr(HANDLE, scope, 1))),
                 lambda: prim.Call(of, "call_cpacked", (prim.StringImm("f"), self.expr(numeric, scope, depth))),
                 lambda: prim.Call(of, "q_multiply_shift", tuple([self.expr(of, scope, depth) for _ in range(4)])),
             ))  # fmt: skip

@@ -127,8 +127,8 @@ class PrimFuncs(Expressions):
         if depth == 0 or not self.c.spend(2):
             return self.c.pick(simple)(scope)
         nested = [
-            self.loop, self.sequence, self.conditional, self.block, self.let_stmt, self.grid, self.repeat, self.attribute,
-            self.assertion, self.allocate, self.constant_data, self.declare, self.realize, self.launch,
+            self.loop, self.sequence, self.conditional, self.block, self.let_stmt, self.grid, self.repeat,
+            self.attribute, self.assertion, self.allocate, self.constant_data, self.declare, self.realize, self.launch,
         ]  # fmt: skip
         if self.c.chance(5):
             return self.c.pick(simple)(scope)
@@ -286,9 +286,8 @@ class PrimFuncs(Expressions):
     def attribute(self, scope: Scope, depth: int) -> tir.Stmt:
         """An attribute of something."""
         c = self.c
-        on: object = c.pick((
-            IntImm(INT32, 0), c.pick(values.TEXTS), *scope.variables[-2:], *scope.buffers[-2:], *(b.data for b in scope.buffers[-1:]),
-        ))  # fmt: skip
+        inner = (*scope.variables[-2:], *scope.buffers[-2:], *(b.data for b in scope.buffers[-1:]))
+        on: object = c.pick((IntImm(INT32, 0), c.pick(values.TEXTS), *inner))
         value = self.expr(INT32, scope, 1) if c.chance() else prim.StringImm(c.pick(values.TEXTS))
         return tir.AttrStmt(
             on, c.pick(("pragma_x", "storage_scope", *values.KEYS)), value, self.statement(scope, depth)

@@ -26,13 +26,15 @@ VECTORS = [dtype(name) for name in ("float32x4", "int32x4", "int8x16", "boolx4",
 
 HINTS = (
     "x", "y", "A", "B", "n", "i", "j", "v", "lv", "gv", "T", "R", "I", "cls", "lambda", "for", "None", "range", "max",
-    "float", "len", "Module", "self", "_", "__", "x_1", "x_2", "i0", "é", "λ", "x y", "a.b", "1st", "", "print", "int64",
-    "A.data", "result", "f", "main", "true_branch", "where", "var", "inner", "value", "data", "dtype", "tir", "relax",
+    "float", "len", "Module", "self", "_", "__", "x_1", "x_2", "i0", "é", "λ", "x y", "a.b", "1st", "", "print",
+    "int64", "A.data", "result", "f", "main", "true_branch", "where", "var", "inner", "value", "data", "dtype", "tir",
+    "relax",
 )  # fmt: skip
 
 TEXTS = (
-    "", "x", "global", "two words", 'quo"te', "apo'strophe", "back\\slash", "line\nbreak", "\r\n\t", "nul\0nul", "é λ ∀ 😀",
-    "\u2028\u2029\x85", "\x1b[31m", "{x}", "%s", "#", '"""', "\\", "\\x00", "a" * 130, "n * 2", "\ufeff", "\x7f",
+    "", "x", "global", "two words", 'quo"te', "apo'strophe", "back\\slash", "line\nbreak", "\r\n\t", "nul\0nul",
+    "é λ ∀ 😀", "\u2028\u2029\x85", "\x1b[31m", "{x}", "%s", "#", '"""', "\\", "\\x00", "a" * 130, "n * 2",
+    "\ufeff", "\x7f",
 )  # fmt: skip
 
 
