@@ -7,8 +7,11 @@ from relaxlang.ir.tir import BlockRealize, BufferStore
 from relaxlang.schedule.rules.analysis import constant, is_plain, loads_of, stride
 from relaxlang.schedule.rules.processor import Processor
 from relaxlang.schedule.schedule import Schedule
+from relaxlang.schedule.trace import LoopRV
 
 UNROLLED = 4
+"""Registers that a vector takes where the line is long."""
+MOST_LANES = 64
 
 
 def schedule_spatial(sch: Schedule, name: str, processor: Processor) -> bool:
@@ -63,27 +66,23 @@ def _runs(shape: tuple[PrimExpr, ...], indices: tuple[PrimExpr, ...], run: list[
     return all(extents[v] == dim for v, dim in zip(run[1:], shape[len(shape) - len(run) + 1 :]))
 
 
-def _line(sch: Schedule, line: object, outer: list[object], lanes: int) -> None:
+def _line(sch: Schedule, line: LoopRV, outer: list[LoopRV], lanes: int) -> None:
     """Split a line into vectors, several at a time, and share the outermost loop."""
     extent = constant(sch.get(line).extent)
-    step = lanes * UNROLLED
     if extent is not None and extent <= lanes:
-        pieces = [line]
+        pieces = []
         if extent > 1:
-            sch.vectorize(line)  # type: ignore[arg-type]
-    elif extent is not None and extent <= step * 2:
-        a, b = sch.split(line, [None, lanes])  # type: ignore[arg-type]
-        sch.vectorize(b)
-        pieces = [a]
+            sch.vectorize(line)
     else:
-        a, b, c = sch.split(line, [None, UNROLLED, lanes])  # type: ignore[arg-type]
-        sch.vectorize(c)
-        sch.unroll(b)
-        pieces = [a]
+        several = min(lanes * UNROLLED, MOST_LANES)
+        width = several if extent is None or extent >= several * 2 else lanes
+        piece, vector = sch.split(line, [None, width])
+        sch.vectorize(vector)
+        pieces = [piece]
     for one in [*outer, *pieces]:
         found = sch.get(one)
         if found.kind == "serial" and not (isinstance(found.extent, IntImm) and found.extent.value <= 1):
-            sch.parallel(one)  # type: ignore[arg-type]
+            sch.parallel(one)
             return
 
 
