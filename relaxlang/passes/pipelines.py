@@ -13,9 +13,15 @@ from relaxlang.syntax.pipeline_text import PassSpec, parse_pipeline
 
 # The least that makes any module run: the 2022 minimum build. No optimisation.
 MINIMUM = ("to-non-dataflow", "call-tir-rewrite", "vm-memory-lower", "vm-shape-lower")
+# From operators to fused kernels. Nothing after it needs any of these passes to have run.
+OPTIMIZATION = (
+    "legalize-ops", "canonicalize-bindings", "eliminate-common-subexpr", "fold-constant", "dead-code-elimination",
+    "convert-to-dataflow", "annotate-tir-op-pattern", "fuse-ops", "fuse-tir", "rewrite-dataflow-reshape", "merge-loops",
+    "dead-code-elimination",
+)  # fmt: skip
 PIPELINES: dict[str, tuple[str, ...]] = {
     "minimum": MINIMUM,
-    "default": ("legalize-ops", *MINIMUM, "attach-global-symbol"),
+    "default": (*OPTIMIZATION, *MINIMUM, "attach-global-symbol"),
 }
 _extra: dict[str, Callable[[], Sequential]] = {}
 
@@ -26,7 +32,7 @@ def register_pipeline(name: str, make: Callable[[], Sequential]) -> None:
 
 
 def pipeline(text: str | Pass | Sequence[Pass], name: str = "<pipeline>") -> Sequential:
-    """A pipeline from its name, its text, or passes. Diagnostics for what does not exist; `name` is the text's origin."""
+    """A pipeline from its name, its text, or passes; `name` is the text's origin."""
     if isinstance(text, Sequential):
         return text
     if isinstance(text, Pass):

@@ -14,8 +14,8 @@ from relaxlang.passes.base import FunctionPass, PassContext
 
 @dataclass(frozen=True)
 class ConvertToDataflow(FunctionPass):
-    """Turn every longest run of at least `min_size` pure bindings, without conditionals and inner functions, into a
-    dataflow block. Variables that are used only inside it become dataflow variables.
+    """Turn every longest run of at least `min_size` pure bindings, without conditionals, inner functions and calls of
+    the function itself, into a dataflow block. Variables that are used only inside it become dataflow variables.
 
     Before:
 
@@ -39,7 +39,8 @@ class ConvertToDataflow(FunctionPass):
     min_size: int = 2
 
     def run_function(self, func: relax.Function, mod: IRModule, ctx: PassContext) -> relax.Function:
-        convert = _Converter(mod, default_operators(), self.min_size, func)
+        own = next((name for name, f in mod.relax_functions() if f is func), "")
+        convert = _Converter(mod, default_operators(), self.min_size, func, own)
         made: relax.Function = func.replace(body=convert(func.body))
         return made
 
@@ -69,8 +70,9 @@ class _Places(Visitor):
 
 
 class _Converter(Rewriter):
-    def __init__(self, mod: IRModule, operators: Operators, min_size: int, func: relax.Function) -> None:
+    def __init__(self, mod: IRModule, operators: Operators, min_size: int, func: relax.Function, own: str) -> None:
         self.mod = mod
+        self.own = own
         self.operators = operators
         self.min_size = min_size
         self.run_of: dict[relax.Binding, int] = {}
@@ -99,6 +101,8 @@ class _Converter(Rewriter):
                 run = []
 
     def _fits(self, value: relax.Expr) -> bool:
+        if isinstance(value, relax.Call) and isinstance(value.op, relax.GlobalVar) and value.op.name == self.own:
+            return False  # dataflow blocks do not recurse
         return not isinstance(value, (relax.If, relax.Function)) and is_pure(value, self.mod, self.operators)
 
     @on(relax.Var)
