@@ -50,19 +50,22 @@ def migrate(source: Source, module: IRModule, dialect: str) -> str:
     with deep_recursion():
         surface = parse_surface(source, diagnostics)
         diagnostics.check()
-        rendered = render_node(_root(surface, module), positions=True, dialect=dialect)
+        root, name = _root(surface, module)
+        rendered = render_node(root, positions=True, dialect=dialect, name=name)
         lacking = unsayable(rendered, surface, source, dialect)
         if lacking:
             raise DiagnosticError(lacking)
         return _header(surface, dialect) + with_comments(rendered, surface, source)
 
 
-def _root(surface: tree.Module, module: IRModule) -> Any:
-    """What is printed: the module, or its only function, where the source has no class around it either."""
+def _root(surface: tree.Module, module: IRModule) -> tuple[Any, str | None]:
+    """What is printed: the module, or its only function, and its name, where the source has no class around it either."""
     alone = len(module.functions) == 1 and not any(isinstance(s, tree.ClassDef) for s in surface.body)
-    function = next(iter(module.functions.values())) if alone else None
-    named = isinstance(function, (relax.Function, tir.PrimFunc)) and "global_symbol" in function.attrs
-    return function if named and not module.attrs and not module.global_infos else module
+    if alone and not module.attrs and not module.global_infos:
+        name, function = next(iter(module.functions.items()))
+        if isinstance(function, (relax.Function, tir.PrimFunc)) and name.isidentifier():
+            return function, name
+    return module, None
 
 
 def _header(surface: tree.Module, dialect: str) -> str:
