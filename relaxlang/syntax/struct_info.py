@@ -238,6 +238,10 @@ def erase(info: StructInfo, keep: Collection[prim.Var], keep_vars: Collection[re
             info.purity,
             info.derive_func,
         )
+    if isinstance(info, FuncStructInfo):
+        return info.replace(ret=erase(info.ret, keep, keep_vars))
+    if isinstance(info, DTensorStructInfo):
+        return info.replace(tensor=erase(info.tensor, keep, keep_vars))
     return info
 
 
