@@ -50,7 +50,7 @@ def _ann_assign(ev: BodyElaborator, node: tree.AnnAssign, scope: Scope) -> None:
     pointer: prim.PointerType | None = None
     size = False
     if isinstance(of, Fresh):
-        of, pointer, size = of.of, of.pointer, of.size
+        pointer, size, of = of.pointer, of.size, of.of
     if node.value is None or not isinstance(node.target, tree.Name):
         raise error("RLX0315", "a declaration needs a name and a value", node.span)
     value = ev.expr(node.value, scope)
