@@ -155,11 +155,18 @@ class ModuleElaborator:
                 return
             value = self.ev.expr(stmt.value, scope)
             if isinstance(value, ExternFunc):
-                self._declare(name, stmt, value)
-                value = self.unit.externs[name] = GlobalVar(name, value.struct_info)
+                symbol = self._extern_symbol(stmt.value, scope, name)
+                self._declare(symbol, stmt, value)
+                value = self.unit.externs[symbol] = GlobalVar(symbol, value.struct_info)
             scope.names[name] = value
             return
         raise error("RLX0144", "only names are bound in a module", stmt.span)
+
+    def _extern_symbol(self, node: tree.Expr, scope: Scope, name: str) -> str:
+        """`f_g = R.ExternFunc("f", symbol="f.g")`: the name of the function in the module."""
+        words = node.keywords if isinstance(node, tree.Call) else ()
+        given = next((self.ev.expr(k.value, scope) for k in words if k.name == "symbol"), name)
+        return given if isinstance(given, str) else name
 
     def _parameter(self, name: str, node: tree.Call, scope: Scope) -> Any:
         """`N = I.param(int)`: the value that was given for `N`, converted to its kind, or the default."""

@@ -8,7 +8,7 @@ from relaxlang.base.source import Span
 from relaxlang.ir import relax
 from relaxlang.ir.module import function_info
 from relaxlang.ir.struct_info import FuncStructInfo, StructInfo
-from relaxlang.syntax.comptime import Evaluator, Value
+from relaxlang.syntax.comptime import Evaluator, Value, describe, error
 from relaxlang.syntax.elaborate.unit import Unit
 
 
@@ -22,6 +22,11 @@ class ModuleRef(Value):
 
     def attribute(self, ev: Evaluator, name: str, span: Span | None) -> Any:
         return self.unit.reference(name, span)
+
+    def item(self, ev: Evaluator, index: Any, span: Span | None) -> Any:
+        if not isinstance(index, str):
+            raise error("RLX0110", f"`cls[…]` takes the name of a function, not {describe(index)}", span)
+        return self.unit.reference(index, span)
 
 
 def result_known(unit: Unit, var: relax.GlobalVar) -> StructInfo | None:

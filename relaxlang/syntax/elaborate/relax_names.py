@@ -155,7 +155,8 @@ def _tuple(ev: RelaxElaborator, node: tree.Call, *fields: Any) -> relax.Expr:
 
 
 @names("ExternFunc")
-def _extern(ev: Any, node: tree.Call, name: Any, info: Any = None) -> relax.Expr:
+def _extern(ev: Any, node: tree.Call, name: Any, info: Any = None, *, symbol: Any = None) -> relax.Expr:
+    # `symbol` is what the module calls the function when that is no identifier; `elaborate.module` reads it.
     if not isinstance(name, str):
         raise error("RLX0116", f"`R.ExternFunc` takes a name, not {describe(name)}", node.span)
     if info is None:

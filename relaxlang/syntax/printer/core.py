@@ -18,7 +18,7 @@ from relaxlang.ir import prim, tir
 from relaxlang.ir.module import IRModule
 from relaxlang.syntax import spellings
 from relaxlang.syntax.document import Doc, Mark, bracket, concat, render
-from relaxlang.syntax.printer.names import Names
+from relaxlang.syntax.printer.names import RESERVED, Names, legal, member_names
 from relaxlang.syntax.scalars import string_text
 
 if TYPE_CHECKING:
@@ -82,8 +82,9 @@ class Printer:
     def __init__(self, options: Options, module: IRModule | None = None) -> None:
         self.options = options
         self.module = module
-        self.module_name = module.name if module is not None else "Module"
-        self.names = Names(self.module_name, module.functions if module is not None else ())
+        self.module_name = _module_name(module.name) if module is not None else "Module"
+        self.members = member_names(module.functions if module is not None else (), self.module_name)
+        self.names = Names(self.module_name, (*self.members, *self.members.values()))
         self.lines: list[tuple[int, Doc] | Slot] = []
         self.indent = 0
         self.int_dtype: DType = prim.INT32
@@ -269,6 +270,12 @@ def owns_data(buffer: tir.Buffer) -> bool:
     """Whether the pointer is what a declaration without `data=` would make."""
     pointer = buffer.data.pointer
     return pointer is not None and pointer.element is buffer.dtype and pointer.scope == buffer.scope
+
+
+def _module_name(name: str) -> str:
+    """A module's name where it is no word of the language, else one like it."""
+    text = legal(name)
+    return f"{text}_1" if text in RESERVED else text
 
 
 def _dimension_hint(var: prim.Var) -> str:

@@ -8,6 +8,7 @@ from relaxlang.ir import prim, relax, tir
 from relaxlang.ir.intrinsics import INTRINSICS
 from relaxlang.syntax.document import Doc, bracket, concat
 from relaxlang.syntax.printer.core import Printer, levels, prints
+from relaxlang.syntax.printer.names import is_attribute
 from relaxlang.syntax.printer.values import typed_constant
 from relaxlang.syntax.scalars import string_text
 from relaxlang.syntax.spellings import ATOM, COMPARE, FOLDING, INFIX, INFIX_CALLS, NOT, UNARY
@@ -120,7 +121,7 @@ def global_name(p: Printer, node: relax.GlobalVar) -> str:
         alias = p.module_name
     else:
         p.uses_module = True
-    return f"{alias}.{node.name}" if node.name.isidentifier() else f"{alias}[{string_text(node.name)}]"
+    return f"{alias}.{node.name}" if is_attribute(node.name) else f"{alias}[{string_text(node.name)}]"
 
 
 # --- calls by name ----------------------------------------------------------------------------------------------------

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import keyword
 from typing import Any
 
 from relaxlang.ir import relax, tir
 from relaxlang.ir.module import DummyGlobalInfo, IRModule
 from relaxlang.syntax.document import Doc, bracket, concat
 from relaxlang.syntax.printer.core import Printer, emits, prints
-from relaxlang.syntax.printer.names import legal
 from relaxlang.syntax.printer.prim_funcs import emit_prim_func
 from relaxlang.syntax.printer.relax_bindings import emit_function
+from relaxlang.syntax.printer.relax_exprs import extern_doc
 from relaxlang.syntax.printer.values import mapping_doc, value_doc
 from relaxlang.syntax.scalars import string_text
 
@@ -50,11 +49,10 @@ def _infos(p: Printer, infos: tuple[Any, ...]) -> Doc:
 
 
 def _member(p: Printer, name: str, function: relax.Function | tir.PrimFunc | relax.ExternFunc) -> None:
-    usable = name.isidentifier() and not keyword.iskeyword(name)
-    written = name if usable else p.names.unique(legal(name))
-    symbol = None if usable else name
+    written = p.members[name]
+    symbol = None if written == name else name
     if isinstance(function, relax.ExternFunc):
-        p.line(concat(written, " = ", p.doc(function)))
+        p.line(concat(written, " = ", extern_doc(p, function, symbol)))
     elif isinstance(function, tir.PrimFunc):
         emit_prim_func(p, function, written, symbol=symbol)
     else:

@@ -75,6 +75,29 @@ class Names:
                 self._taken.discard(name)
 
 
+def is_attribute(name: str) -> bool:
+    """Whether `cls.name` can be written."""
+    return name.isidentifier() and not keyword.iskeyword(name)
+
+
+def member_names(functions: Iterable[str], module: str) -> dict[str, str]:
+    """What follows `def` for each function of a module: its own name, or one made from it where its own is no
+    identifier or would hide a name of the language or the module's."""
+    wanted = list(functions)
+    made = {name: name for name in wanted if name.isidentifier() and name not in RESERVED and name != module}
+    taken = {*made, *RESERVED, module}
+    for name in wanted:
+        if name not in made:
+            base, n = legal(name), 0
+            text = base
+            while text in taken:
+                n += 1
+                text = f"{base}_{n}"
+            taken.add(text)
+            made[name] = text
+    return made
+
+
 def legal(hint: str) -> str:
     """`hint` with everything replaced that cannot stand in a name."""
     name = _OTHER.sub("_", hint) or "v"

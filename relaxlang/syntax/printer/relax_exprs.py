@@ -31,9 +31,16 @@ def _global_var(p: Printer, node: relax.GlobalVar) -> Doc:
 
 @prints(relax.ExternFunc)
 def _extern(p: Printer, node: relax.ExternFunc) -> Doc:
+    return extern_doc(p, node, None)
+
+
+def extern_doc(p: Printer, node: relax.ExternFunc, symbol: str | None) -> Doc:
+    """`R.ExternFunc("f")`; `symbol` is its name in the module when that is not what it is assigned to."""
     items: list[Doc] = [string_text(node.name)]
     if not _is_plain_extern(node):
         items.append(p.doc(node.struct_info))
+    if symbol is not None:
+        items.append(f"symbol={string_text(symbol)}")
     return bracket("R.ExternFunc(", items, ")")
 
 
