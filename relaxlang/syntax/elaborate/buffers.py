@@ -190,8 +190,18 @@ def as_region(value: Any, span: Span | None) -> tir.BufferRegion:
     raise error("RLX0305", f"a buffer region is expected, not {describe(value)}", span)
 
 
-@names("alloc_buffer", "sblock_alloc_buffer")
+@names("alloc_buffer")
 def _alloc_buffer(
+    ev: BodyElaborator, node: tree.Call, shape: Any, dtype: Any = "float32", *args: Any, **fields: Any
+) -> Pending:
+    # A statement since TVM 0.24, which says `T.sblock_alloc_buffer` for what it was before.
+    make = _decl_buffer if ev.allocates_here else _sblock_alloc_buffer
+    made: Pending = make(ev, node, shape, dtype, *args, **fields)
+    return made
+
+
+@names("sblock_alloc_buffer")
+def _sblock_alloc_buffer(
     ev: BodyElaborator, node: tree.Call, shape: Any, dtype: Any = "float32", *args: Any, **fields: Any
 ) -> Pending:
     of = spec(node, shape, dtype, args, fields)

@@ -43,6 +43,7 @@ class BodyElaborator(Evaluator):
         self.flat_shapes: dict[prim.Var, tuple[PrimExpr, ...]] = {}
         self.flat_buffers: dict[prim.Var, tir.Buffer] = {}
         self.has_block = False
+        self.allocates_here = False
         self.loop_depth = 0
         self.in_regions = False
         self.macro_depth = self.macro_calls = 0

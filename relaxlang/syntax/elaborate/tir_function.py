@@ -25,6 +25,7 @@ def elaborate_prim_func(
     """The PrimFunc of a `@T.prim_func` definition. Raises a silent DiagnosticError when any part of it was faulty."""
     before = len(unit.diagnostics.items)
     ev, inner = BodyElaborator(unit), Scope({}, scope)
+    ev.allocates_here = "s_tir" in options  # only TVM 0.26 and later write it
     for name in node.type_params:
         ev.signature_vars[name] = inner.names[name] = prim.Var(name, prim.INT64, span=head(node))
     ev.here = inner

@@ -11,7 +11,7 @@ from typing import Any
 
 from relaxlang.ir import prim, tir
 from relaxlang.syntax.document import Doc, bracket, concat
-from relaxlang.syntax.printer.core import Printer, emits
+from relaxlang.syntax.printer.core import Printer, emits, owns_data
 from relaxlang.syntax.printer.exprs import element
 from relaxlang.syntax.printer.values import array_doc, list_doc, mapping_doc, value_doc
 from relaxlang.syntax.scalars import string_text
@@ -40,6 +40,8 @@ def tail(p: Printer, body: tir.Stmt) -> None:
         elif isinstance(body, tir.LetStmt) and p.names.get(body.var) is not None:
             _inner(p, body)  # the variable is defined already: only `var=` can say so
             return
+        elif isinstance(body, tir.Allocate) and _is_buffer(p, body):
+            body = _allocated_buffer(p, body)
         elif isinstance(body, _SCOPED):
             p.opens(body)
             p.line(_head(p, body, flat=True))
@@ -52,7 +54,9 @@ def tail(p: Printer, body: tir.Stmt) -> None:
 
 def _inner(p: Printer, stmt: tir.Stmt) -> None:
     """A statement that others follow in its scope."""
-    if isinstance(stmt, _SCOPED):
+    if isinstance(stmt, tir.Allocate) and _is_buffer(p, stmt):
+        tail(p, stmt)  # its scope may reach further than it has to
+    elif isinstance(stmt, _SCOPED):
         p.names.enter()
         p.opens(stmt)
         p.line(_head(p, stmt, flat=False))
@@ -167,6 +171,34 @@ def _after_head(p: Printer, node: Any) -> None:
         p.slots[node.var] = p.slot()
     elif isinstance(node, tir.AttrStmt) and isinstance(node.node, tir.IterVar):
         p.slots[node.node.var] = p.slot()
+
+
+def _is_buffer(p: Printer, node: tir.Allocate) -> bool:
+    """Whether an allocation is written as a buffer: since TVM 0.24 there is no other way."""
+    return p.since("tvm-0.24") and _is_true(node.condition) and not node.annotations
+
+
+def _allocated_buffer(p: Printer, node: tir.Allocate) -> tir.Stmt:
+    """`B = T.decl_buffer(shape, dtype)`, which allocates as well; what comes below it.
+
+    The buffer is the one that is declared right there on all of the memory, or else a new one of the memory's name.
+    """
+    inner = node.body
+    p.opens(node)
+    if isinstance(inner, tir.DeclBuffer) and inner.buffer.data is node.buffer_var and owns_data(inner.buffer):
+        buffer = inner.buffer
+        if buffer.shape == node.extents and buffer.dtype is node.dtype:
+            name = p.define(buffer, buffer.name)
+            p.line(concat(name, f" = {p.spell('T.decl_buffer')}", p.buffer_fields(buffer)))
+            p.slots[node.buffer_var] = p.slot()
+            return inner.body
+    scope_name = node.buffer_var.pointer.scope if node.buffer_var.pointer is not None else "global"
+    name = p.define(node.buffer_var, node.buffer_var.name)
+    items: list[Doc] = [p.dims(node.extents), f'"{node.dtype}"', f'scope="{scope_name}"']
+    p.line(concat(name, bracket(f" = {p.spell('T.decl_buffer')}(", items, ")")))
+    p.names.bind(node.buffer_var, f"{name}.data")
+    p.slots[node.buffer_var] = p.slot()
+    return inner
 
 
 def _is_true(condition: prim.PrimExpr) -> bool:
