@@ -40,7 +40,7 @@ LEAVES = (
 def well_formed(mod: IRModule, operators: OperatorTable | None = None, *, kernels: bool = True) -> list[Diagnostic]:
     """Every breach of a rule; an empty list for a module in order. Breaches of style (a module without a public
     function) are warnings. `kernels=False` leaves the bodies of TensorIR functions alone."""
-    checker = _Checker(mod, operators or default_operators())
+    checker = _Checker(mod, operators or default_operators(mod))
     with deep_recursion():
         for name, function in mod.relax_functions():
             checker.function(name, function)

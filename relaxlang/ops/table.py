@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
-from relaxlang.base.diagnostics import fail
+from relaxlang.base.diagnostics import Diagnostics, fail
 from relaxlang.base.recursion import deep_recursion
-from relaxlang.base.source import Span
+from relaxlang.base.source import Source, Span
 from relaxlang.base.suggest import suggestion
 from relaxlang.ir import relax
+from relaxlang.ir.module import IRModule
 from relaxlang.ir.struct_info import StructInfo
 from relaxlang.ops.definition import OpDef
 from relaxlang.ops.elaborate import infer_call, lower_call
@@ -17,6 +19,8 @@ from relaxlang.ops.kernel import Kernel
 from relaxlang.ops.library import Library, definitions, file_scope, standard_library
 from relaxlang.ops.signature import make_call
 from relaxlang.syntax import tree
+from relaxlang.syntax.operators import OWN_OPERATORS
+from relaxlang.syntax.parser import parse_surface
 
 
 class Operators:
@@ -76,6 +80,15 @@ class Operators:
         return self.get(name).pure
 
 
-def default_operators() -> Operators:
-    """The operators of the standard library."""
-    return Operators(standard_library())
+def default_operators(mod: IRModule | None = None) -> Operators:
+    """The operators of the standard library, and those a module defines: their text is its attribute `operators`."""
+    text = mod.attrs.get(OWN_OPERATORS) if mod is not None else None
+    return _with_text(text) if isinstance(text, str) else Operators(standard_library())
+
+
+@lru_cache(maxsize=64)
+def _with_text(text: str) -> Operators:
+    diagnostics = Diagnostics()
+    body = parse_surface(Source("operators of the module", text), diagnostics).body
+    diagnostics.check()
+    return Operators(standard_library()).extended(body)

@@ -40,7 +40,7 @@ class ConvertToDataflow(FunctionPass):
 
     def run_function(self, func: relax.Function, mod: IRModule, ctx: PassContext) -> relax.Function:
         own = next((name for name, f in mod.relax_functions() if f is func), "")
-        convert = _Converter(mod, default_operators(), self.min_size, func, own)
+        convert = _Converter(mod, default_operators(mod), self.min_size, func, own)
         made: relax.Function = func.replace(body=convert(func.body))
         return made
 

@@ -81,7 +81,7 @@ class DataflowUseInplaceCalls(Pass):
     """
 
     def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
-        operators = default_operators()
+        operators = default_operators(mod)
         rewrite = _InPlace(mod, operators)
         for name, func in mod.relax_functions():
             rewrite.aliases = Aliases(func, mod, operators)

@@ -45,7 +45,7 @@ class DeadCodeElimination(Pass):
     entry_functions: tuple[str, ...] = ()
 
     def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
-        operators = default_operators()
+        operators = default_operators(mod)
         functions: dict[str, AnyFunc] = dict(mod.functions)
         for name, func in mod.relax_functions():
             functions[name] = _Eliminator(mod, operators, func).run()

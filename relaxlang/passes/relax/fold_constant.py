@@ -49,7 +49,7 @@ class FoldConstant(FunctionPass):
     """
 
     def run_function(self, func: relax.Function, mod: IRModule, ctx: PassContext) -> relax.Function:
-        made: relax.Function = _Folder(mod, default_operators(), ctx.evaluate or _interpret)(func)
+        made: relax.Function = _Folder(mod, default_operators(mod), ctx.evaluate or _interpret)(func)
         return made
 
 

@@ -61,7 +61,7 @@ class InlinePrivateFunctions(Pass):
         for name in [*order, *(n for n, _ in mod.relax_functions() if n not in order)]:
             func = functions[name]
             assert isinstance(func, relax.Function)
-            functions[name] = made = _Inliner(mod, default_operators(), ready)(func)
+            functions[name] = made = _Inliner(mod, default_operators(mod), ready)(func)
             if name in order:
                 ready[name] = made
         inlined = mod.with_functions(functions)

@@ -34,7 +34,7 @@ class Normalize(Pass):
 
     def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
         functions: dict[str, AnyFunc] = dict(mod.functions)
-        operators = default_operators()
+        operators = default_operators(mod)
         for name, func in mod.relax_functions():
             functions[name] = Normalizer(functions, operators)(func)
         return mod.with_functions(functions)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Mapping
+from textwrap import dedent
 from typing import Any
 
 from relaxlang.base.diagnostics import DiagnosticError
@@ -25,6 +26,7 @@ from relaxlang.syntax.elaborate.places import head
 from relaxlang.syntax.elaborate.relax_function import FunctionElaborator
 from relaxlang.syntax.elaborate.tir_function import elaborate_prim_func
 from relaxlang.syntax.elaborate.unit import Declared, Unit, poison
+from relaxlang.syntax.operators import OWN_OPERATORS
 
 
 def _truth(value: Any) -> bool:
@@ -48,6 +50,19 @@ class ModuleEvaluator(Evaluator):
     def __init__(self, unit: Unit) -> None:
         super().__init__()
         self.unit = unit
+
+
+def _is_definition(stmt: tree.Stmt) -> bool:
+    """Whether a statement is an operator, or a function for operators."""
+    if not isinstance(stmt, tree.FunctionDef):
+        return False
+    return not stmt.decorators or any(decorator_name(d) in _OPERATOR for d in stmt.decorators)
+
+
+def _text(stmt: tree.Stmt) -> str:
+    """The text of a definition, at the margin."""
+    assert stmt.span is not None
+    return dedent(" " * (stmt.span.column - 1) + stmt.span.text)
 
 
 class ModuleElaborator:
@@ -100,6 +115,7 @@ class ModuleElaborator:
         ):
             try:
                 self.unit.operators = self.unit.operators.extended(body)
+                self.unit.attrs[OWN_OPERATORS] = "\n\n\n".join(_text(s) for s in body if _is_definition(s))
                 self.defines_operators = True
             except DiagnosticError as fault:
                 self.unit.report(fault)

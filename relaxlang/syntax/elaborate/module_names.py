@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from relaxlang.base.source import Source
 from relaxlang.base.suggest import did_you_mean
 from relaxlang.ir.module import DummyGlobalInfo, VDevice
 from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import as_dtype, describe, error
 from relaxlang.syntax.elaborate.native import Names, attribute_value, attributes
 from relaxlang.syntax.elaborate.tir_names import Meta
+from relaxlang.syntax.operators import OWN_OPERATORS
+from relaxlang.syntax.parser import parse_surface
 from relaxlang.syntax.scalars import array_from_text
 
 if TYPE_CHECKING:
@@ -20,7 +23,12 @@ names = Names("I")
 
 @names("module_attrs")
 def _module_attrs(ev: ModuleEvaluator, node: tree.Call, attrs: Any) -> None:
-    ev.unit.attrs.update(attributes(attrs, "I.module_attrs", node))
+    made = attributes(attrs, "I.module_attrs", node)
+    ev.unit.attrs.update(made)
+    text = made.get(OWN_OPERATORS)
+    if isinstance(text, str):
+        definitions = parse_surface(Source("operators of the module", text), ev.unit.diagnostics)
+        ev.unit.operators = ev.unit.operators.extended(definitions.body)
 
 
 @names("module_set_attr")

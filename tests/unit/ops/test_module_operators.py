@@ -1,0 +1,69 @@
+"""Operators that a file defines for its module: they travel with it, through every pass, text and back."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import relaxlang
+
+TEXT = '''
+def half(D):
+    return T.cast(0.5, D)
+
+
+@R.op("my.gated")
+def gated(x: R.Tensor(S, D), top: float = 6.0) -> R.Tensor(S, D):
+    """silu(x) / 2, at most `top`."""
+    needs_float(D)
+    y = R.nn.silu(x)
+    return T.compute(S, lambda *i: T.min(y[*i] * half(D), T.cast(top, D)))
+
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((n, 4), "float32")):
+        with R.dataflow():
+            y = R.my.gated(x, top=0.5)
+            z = R.add(y, y)
+            R.output(z)
+        return z
+'''
+X = np.linspace(-4, 4, 12, dtype="float32").reshape(3, 4)
+WANT = 2 * np.minimum(X / (1 + np.exp(-X)) / 2, 0.5)
+
+
+def check(mod: relaxlang.IRModule, pipeline: str = "default") -> None:
+    vm = relaxlang.VirtualMachine(relaxlang.build(mod, pipeline=pipeline), relaxlang.cpu())
+    np.testing.assert_allclose(vm["main"](X), WANT, rtol=1e-5)
+
+
+@pytest.mark.parametrize("pipeline", ["default", "minimum"])
+def test_it_compiles(pipeline: str) -> None:
+    check(relaxlang.parse(TEXT), pipeline)
+
+
+def test_the_interpreter_runs_it() -> None:
+    np.testing.assert_allclose(relaxlang.interpret(relaxlang.parse(TEXT), "main", X), WANT, rtol=1e-5)
+
+
+def test_the_text_of_the_module_holds_it() -> None:
+    mod = relaxlang.parse(TEXT)
+    again = relaxlang.parse(mod.script())
+    relaxlang.assert_structural_equal(again, mod)
+    assert again.script() == mod.script()
+    check(again)
+
+
+def test_two_modules_may_define_one_name_in_two_ways() -> None:
+    first, second = relaxlang.parse(TEXT), relaxlang.parse(TEXT.replace("0.5, D)\n\n\n", "0.25, D)\n\n\n"))
+    check(first)
+    vm = relaxlang.VirtualMachine(relaxlang.build(second), relaxlang.cpu())
+    np.testing.assert_allclose(vm["main"](X), 2 * np.minimum(X / (1 + np.exp(-X)) / 4, 0.5), rtol=1e-5)
+
+
+def test_faults_of_its_calls_are_found_while_checking() -> None:
+    with pytest.raises(relaxlang.DiagnosticError, match=r"`R\.my\.gated` has no parameter `tp`") as caught:
+        relaxlang.parse(TEXT.replace("top=0.5", "tp=0.5"))
+    assert caught.value.line == 19
