@@ -74,8 +74,8 @@ class Includer:
                 return place
         folder = os.path.dirname(inside[0])
         found = os.listdir(folder) if os.path.isdir(folder) else []
-        names = [n for n in found if n.endswith(".rlx") and os.path.join(folder, n) not in self.files]
-        hint = suggestion(os.path.basename(path), names, span)
+        stems = [n[:-4] for n in found if n.endswith(".rlx") and os.path.join(folder, n) not in self.files]
+        hint = suggestion(os.path.splitext(os.path.basename(path))[0], stems, span)
         raise error("RLX0150", f"there is no file `{path}`", span, **hint)
 
 

@@ -36,6 +36,7 @@ __all__ = ["RELEASES", "migrate"]
 RELEASES: tuple[str, ...] = tuple(dialect for dialect in DIALECTS if dialect.startswith("tvm-"))
 """What scripts can be migrated to, from old to new."""
 
+_TYPE_VAR = re.compile(r"^\w+ = TypeVar\(", re.MULTILINE)
 _SCRIPT = re.compile(r"#?\s*(?:from|import)\s+(?:tvm|relaxlang)\b")
 
 
@@ -55,11 +56,12 @@ def migrate(source: Source, module: IRModule, dialect: str) -> str:
         lacking = unsayable(rendered, surface, source, dialect)
         if lacking:
             raise DiagnosticError(lacking)
-        return _header(surface, dialect) + with_comments(rendered, surface, source)
+        text = with_comments(rendered, surface, source)
+        return _header(surface, text, dialect) + text
 
 
 def _root(surface: tree.Module, module: IRModule) -> tuple[Any, str | None]:
-    """What is printed: the module, or its only function, and its name, where the source has no class around it either."""
+    """What is printed: the module; or its only function, and the name of that, where the source has no class either."""
     alone = len(module.functions) == 1 and not any(isinstance(s, tree.ClassDef) for s in surface.body)
     if alone and not module.attrs and not module.global_infos:
         name, function = next(iter(module.functions.items()))
@@ -68,10 +70,10 @@ def _root(surface: tree.Module, module: IRModule) -> tuple[Any, str | None]:
     return module, None
 
 
-def _header(surface: tree.Module, dialect: str) -> str:
+def _header(surface: tree.Module, text: str, dialect: str) -> str:
     """The imports of a Python script, where the source has some: as statements, or as the comment that TVM prints."""
     tir = "tirx" if at_least(dialect, "tvm-0.23") else "tir"
     line = f"from tvm.script import ir as I, relax as R, {tir} as T\n\n"
     if any(isinstance(s, tree.Import) and _SCRIPT.match(s.text) for s in surface.body):
-        return line
+        return ("from typing import TypeVar\n\n" if _TYPE_VAR.search(text) else "") + line
     return f"# {line}" if any(_SCRIPT.match(c.text) for c in surface.comments) else ""

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from relaxlang.base.node import Node
 from relaxlang.base.source import Source
-from relaxlang.ir import relax
+from relaxlang.ir import prim, relax, tir
 from relaxlang.syntax import tree
 from relaxlang.syntax.document import INDENT, Rendered
 from relaxlang.syntax.expr_actions import place
@@ -70,6 +70,8 @@ class _Text:
         opened = {place(s.body[0]).start: place(s).start for s in _statements(module) if isinstance(s, tree.With)}
         for where in rendered.places:
             origin = getattr(where.node, "span", None)
+            if isinstance(where.node, (prim.Var, relax.Var, tir.Buffer)):
+                continue  # it has the place of its definition and is printed where it is used
             if origin is not None and origin.source is source:
                 line, start = starts.position(where.start)[0] - 1, origin.start
                 if isinstance(where.node, relax.DataflowBlock):
@@ -85,8 +87,29 @@ class _Text:
                 while number and lines[number - 1].lstrip().startswith("@"):
                     number -= 1
                 first[place(node).start] = first[start] = number
+        first.update(self._assignments(module))
         self.starts = sorted(first)
         self.numbers = [first[start] for start in self.starts]
+
+    def _assignments(self, module: tree.Module) -> dict[int, int]:
+        """Statements that bind names, by the line of their function that binds the same names: what an axis or a buffer
+        is defined as leaves no node of its own."""
+        heads = sorted(self.heads.values())
+        found: dict[int, int] = {}
+        for node in definitions(module):
+            head = self.heads.get(place(node).start)
+            if head is None or isinstance(node, tree.ClassDef):
+                continue
+            stop = next((h for h in heads if h > head), len(self.lines))
+            used: dict[str, int] = {}
+            for stmt in sorted(_statements(node), key=lambda s: place(s).start):
+                names = _bound_names(stmt)
+                pattern = re.compile(rf"\s*{re.escape(names)}(?: = |: )")
+                lines = range(used.get(names, head) + 1, stop) if names else ()
+                number = next((n for n in lines if pattern.match(self.lines[n])), None)
+                if number is not None:
+                    used[names] = found[place(stmt).start] = number
+        return found
 
     def find(self, remark: _Remark) -> tuple[int, str]:
         """The line that a remark goes to, and where it stands there."""
@@ -168,10 +191,22 @@ def _remark(comment: tree.Comment, statements: list[int], source: Source) -> _Re
     return _Remark(words, len(source.text) if following is None else following, "above")
 
 
-def _statements(module: tree.Module) -> list[Node]:
-    """All statements of a file."""
+def _bound_names(stmt: Node) -> str:
+    """`vi, vj` for `vi, vj = …`; empty for any other statement."""
+    target: tree.Expr | None = None
+    if isinstance(stmt, tree.Assign) and len(stmt.targets) == 1:
+        target = stmt.targets[0]
+    elif isinstance(stmt, tree.AnnAssign):
+        target = stmt.target
+    elements = target.elements if isinstance(target, tree.TupleExpr) else (target,)
+    names = [e.id for e in elements if isinstance(e, tree.Name)]
+    return ", ".join(names) if len(names) == len(elements) else ""
+
+
+def _statements(root: Node) -> list[Node]:
+    """All statements in a file or in a function."""
     found: list[Node] = []
-    pending: list[object] = [module]
+    pending: list[object] = [root]
     while pending:
         node = pending.pop()
         if isinstance(node, tree.Stmt):

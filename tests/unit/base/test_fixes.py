@@ -40,6 +40,13 @@ def test_fixes_that_do_not_overlap_are_applied():
     def fault(start: int, end: int, new: str, of: Source = source) -> Diagnostic:
         return Diagnostic("RLX0101", "", fixes=[Fix(Span(of, start, end), new, "")])
 
-    faults = [fault(4, 5, "E"), fault(0, 2, "AB!"), fault(1, 3, "no"), fault(4, 5, "E"), fault(6, 6, "."), fault(6, 6, "?")]
+    faults = [
+        fault(4, 5, "E"),
+        fault(0, 2, "AB!"),
+        fault(1, 3, "no"),
+        fault(4, 5, "E"),
+        fault(6, 6, "."),
+        fault(6, 6, "?"),
+    ]
     assert apply_fixes(source, faults) == ("AB!cdEf.", 3)
     assert apply_fixes(source, [fault(0, 1, "z", Source("y", "abcdef")), Diagnostic("RLX0101", "")]) == ("abcdef", 0)

@@ -153,7 +153,7 @@ def test_errors_point_into_this_file():
             @R.function
             def main(x: R.Tensor((N, 4), "float32")):
                 y = R.matmull(x, x)  # misspelt operator
-                return R.add(y, DTYPES)  # misspelt value
+                return R.add(y, DTYPES)  # noqa: F821
 
     found = [(d.code, d.span.line, d.span.source.name) for d in caught.value.diagnostics]
     assert found[0] == ("RLX0103", line_of("misspelt operator"), __file__)

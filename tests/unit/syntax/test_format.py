@@ -70,7 +70,9 @@ def test_long_lines_break_at_brackets():
         "result = function(\n    first_argument,\n    second_argument[index_one, index_two],\n    third=3,\n)\n"
     )
     header = formatted("def function(first: T.int32, second: T.int32, third: T.int32, *rest) -> T.int32:\n  pass\n", 50)
-    assert header.startswith("def function(\n    first: T.int32,\n    second: T.int32,\n    third: T.int32,\n    *rest\n) -> T.int32:\n")
+    assert header.startswith(
+        "def function(\n    first: T.int32,\n    second: T.int32,\n    third: T.int32,\n    *rest\n) -> T.int32:\n"
+    )
 
 
 def test_what_cannot_break_well_stays():
@@ -115,7 +117,9 @@ class M:
         # end of f
     def g(): pass
 # at the end'''
-    assert formatted(text) == '''# header
+    assert (
+        formatted(text)
+        == '''# header
 import tvm
 
 
@@ -152,6 +156,7 @@ class M:
         pass
 # at the end
 '''
+    )
 
 
 def test_kept_lines_move_as_a_whole():
@@ -176,7 +181,9 @@ def test_syntax_errors_are_reported():
     assert caught.value.diagnostics[0].code == "RLX0004"
 
 
-@pytest.mark.parametrize("path", sorted([*ROOT.glob("examples/*.rlx"), *ROOT.glob("stdlib/**/*.rlx")]), ids=lambda p: p.stem)
+@pytest.mark.parametrize(
+    "path", sorted([*ROOT.glob("examples/*.rlx"), *ROOT.glob("stdlib/**/*.rlx")]), ids=lambda p: p.stem
+)
 def test_programs_of_the_repository(path):
     formatted(path.read_text())
 
