@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from relaxlang.arith.analyzer import Analyzer
 from relaxlang.arith.intervals import IntSet
-from relaxlang.ir.prim import IntImm, Var
+from relaxlang.ir.prim import IntImm, PrimExpr, Var
 from relaxlang.ir.tir import Block, BlockRealize, Buffer, BufferRegion, For, Range, Stmt
 from relaxlang.ir.visit import free_vars
 from relaxlang.schedule.access import at_values, read_buffers, relaxed, written_buffers
@@ -136,16 +136,20 @@ def box_under(
     return [relaxed(dim, domain, analyzer) for dim in at_values(realize, region)]
 
 
-def holds(inner: Sequence[IntSet], outer: Sequence[IntSet], analyzer: Analyzer) -> bool:
-    """Whether a box is provably within another."""
-    return all(_within(a, b, analyzer) for a, b in zip(inner, outer))
+def holds(inner: Sequence[IntSet], outer: Sequence[IntSet], buffer: Buffer, analyzer: Analyzer) -> bool:
+    """Whether what a box holds of a buffer is provably within another box."""
+    return all(_within(a, b, dim, analyzer) for a, b, dim in zip(inner, outer, buffer.shape))
 
 
-def _within(a: IntSet, b: IntSet, analyzer: Analyzer) -> bool:
-    if a.min is None or a.max is None or b.min is None or b.max is None:
+def _within(a: IntSet, b: IntSet, dim: PrimExpr, analyzer: Analyzer) -> bool:
+    if b.min is None or b.max is None:
         return False
-    low = a.min == b.min or analyzer.can_prove(b.min <= a.min)
-    return low and (a.max == b.max or analyzer.can_prove(a.max <= b.max))
+    low = a.min == b.min or analyzer.can_prove(b.min <= 0) or (a.min is not None and analyzer.can_prove(b.min <= a.min))
+    if not low:
+        return False
+    if a.max == b.max or analyzer.can_prove(b.max + 1 >= dim):
+        return True
+    return a.max is not None and analyzer.can_prove(a.max <= b.max)
 
 
 def _pairs(blocks: list[BlockRealize]) -> Iterator[tuple[BlockRealize, BufferRegion, BlockRealize, BufferRegion]]:
@@ -160,7 +164,7 @@ def _pairs(blocks: list[BlockRealize]) -> Iterator[tuple[BlockRealize, BufferReg
 def hands_on(state: State, loop: For) -> tuple[BlockRealize, Buffer] | None:
     """A block below the loop that may read what another wrote in another iteration, and the buffer; None when each
     iteration reads only what it wrote itself (or what was there before)."""
-    blocks = state.blocks_under(loop.body)
+    blocks = state.blocks_under(loop)
     analyzer = state.analyzer()
     for around in [*state.loops_around(loop), loop]:
         analyzer.bind(around.loop_var, Range(around.min, around.extent))
@@ -171,7 +175,7 @@ def hands_on(state: State, loop: For) -> tuple[BlockRealize, Buffer] | None:
             continue
         read = box_under(state, reader, used.region, loop, analyzer)
         written = box_under(state, writer, made.region, loop, analyzer)
-        seen[key] = holds(read, written, analyzer)
+        seen[key] = holds(read, written, used.buffer, analyzer)
     for (reader_id, buffer), fine in seen.items():
         if not fine:
             return next(b for b in blocks if id(b) == reader_id), buffer
@@ -188,7 +192,7 @@ def hands_on_buffer(
         for region in user.block.reads or ():
             if region.buffer is buffer:
                 read = box_under(state, user, region.region, loop, analyzer)
-                if not any(holds(read, box, analyzer) for box in written):
+                if not any(holds(read, box, buffer, analyzer) for box in written):
                     return True
         for region in user.block.writes or ():
             if region.buffer is buffer:
@@ -201,7 +205,7 @@ def require_independent(state: State, loop: For, what: str) -> None:
     name = loop.loop_var.name
     if isinstance(loop.extent, IntImm) and loop.extent.value <= 1:
         return
-    for realize in state.blocks_under(loop.body):
+    for realize in state.blocks_under(loop):
         block = realize.block
         for axis, value in zip(block.iter_vars, realize.iter_values):
             if axis.kind != "spatial" and loop.loop_var in free_vars(value):
@@ -224,7 +228,7 @@ def _private(state: State, realize: BlockRealize, loop: For) -> bool:
     written = written_buffers(realize)
     if any(b not in scope.block.alloc_buffers for b in written):
         return False
-    inside = {id(b) for b in state.blocks_under(loop.body)}
+    inside = {id(b) for b in state.blocks_under(loop)}
     return all(
         id(other) in inside or not set(written) & {*read_buffers(other), *written_buffers(other)}
         for other in state.blocks_under(scope)

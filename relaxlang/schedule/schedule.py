@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from relaxlang.arith.index_map import IndexMap
 from relaxlang.base.diagnostics import fail
+from relaxlang.base.dtype import DType
 from relaxlang.base.suggest import did_you_mean
 from relaxlang.ir.module import IRModule
 from relaxlang.ir.prim import INT64, PrimExpr, Var, as_prim
@@ -54,6 +55,10 @@ class Schedule:
         "vectorize unroll compute_at reverse_compute_at compute_inline reverse_compute_inline cache_read cache_write "
         "reindex decompose_reduction rfactor transform_layout blockize annotate unannotate set_scope "
         "storage_align sample_perfect_tile sample_categorical work_on".split()
+    )
+
+    LISTS = frozenset(
+        "get_loops get_child_blocks get_producers get_consumers get_output_blocks split sample_perfect_tile".split()
     )
 
     def __init__(self, mod: IRModule | PrimFunc, *, seed: int = 0) -> None:
@@ -104,7 +109,7 @@ class Schedule:
 
     def _note(self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any], results: Sequence[Any]) -> None:
         self._history.append((self.mod, dict(self._states), dict(self._blocks), self.trace, self._working))
-        self.trace = self.trace + Instruction(method, args, kwargs, tuple(results))
+        self.trace = self.trace + Instruction(method, args, kwargs, tuple(results), method in self.LISTS)
 
     def undo(self) -> None:
         """Take the last instruction back; RLX1013 when there is none."""
@@ -419,7 +424,8 @@ class Schedule:
         """The buffer `("read" | "write", index)` of a block has its elements where `index_map` sends their indices."""
         state, name = self._block(block)
         kind, index = _which(buffer)
-        made = index_map if isinstance(index_map, IndexMap) else _traced(index_map)
+        dims = cache.buffer_of(state, name, index, kind).shape
+        made = index_map if isinstance(index_map, IndexMap) else _traced(index_map, dims[0].dtype if dims else INT64)
         after = transform_layout.transform_layout(state, name, kind, index, made, assume_injective_transform)
         kwargs = {"assume_injective_transform": True} if assume_injective_transform else {}
         self._run("transform_layout", (block, buffer, made), kwargs, after)
@@ -457,11 +463,11 @@ def _which(buffer: tuple[str, int | str]) -> tuple[str, int | str]:
     return buffer
 
 
-def _traced(function: Callable[..., Any]) -> IndexMap:
-    """The index map that a Python function of indices states."""
-    names = function.__code__.co_varnames[: function.__code__.co_argcount]
-    variables = tuple(Var(n, INT64) for n in names)
+def _traced(function: Callable[..., Any], of: DType) -> IndexMap:
+    """The index map that a function of indices of type `of` states."""
+    names = getattr(function, "names", None) or function.__code__.co_varnames[: function.__code__.co_argcount]
+    variables = tuple(Var(n, of) for n in names)
     made = function(*variables)
     indices = made if isinstance(made, (tuple, list)) else (made,)
-    return IndexMap(variables, tuple(as_prim(i, INT64) for i in indices))
+    return IndexMap(variables, tuple(as_prim(i, of) for i in indices))
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from relaxlang.arith.index_map import IndexMap
 from relaxlang.base.diagnostics import Diagnostics, fail
 from relaxlang.base.source import Source
-from relaxlang.ir.prim import INT64, Add, BinaryOp, FloorDiv, FloorMod, IntImm, Mul, PrimExpr, Sub, Var
+from relaxlang.ir.prim import Add, BinaryOp, FloorDiv, FloorMod, IntImm, Mul, PrimExpr, Sub, Var
 from relaxlang.ir.printing import script
 from relaxlang.syntax import tree
 
@@ -56,12 +56,13 @@ class ExprRV(RV):
 
 @dataclass(frozen=True)
 class Instruction:
-    """A call of a schedule's method: positional and named arguments, and what it gave."""
+    """A call of a schedule's method: positional and named arguments, and what it gave; `listed` when that is a list."""
 
     method: str
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]
     results: tuple[RV, ...]
+    listed: bool = False
 
 
 class Trace:
@@ -95,7 +96,7 @@ class Trace:
         for one in self.instructions:
             args = [_mapped(a, values) for a in one.args]
             made = getattr(sch, one.method)(*args, **{k: _mapped(v, values) for k, v in one.kwargs.items()})
-            for old, new in zip(one.results, made if isinstance(made, list) else [made]):
+            for old, new in zip(one.results, made if one.listed else [made]):
                 values[old] = new
         return values
 
@@ -132,7 +133,7 @@ def _line(one: Instruction, names: dict[RV, str], schedule: str) -> str:
     args = [_text(a, names) for a in one.args] + [f"{k}={_text(v, names)}" for k, v in one.kwargs.items()]
     for result in one.results:
         names[result] = f"{result.letter}{len(names)}"
-    left = ", ".join(names[r] for r in one.results)
+    left = ", ".join(names[r] for r in one.results) + ("," if one.listed and len(one.results) == 1 else "")
     return (f"{left} = " if left else "") + f"{schedule}.{one.method}({', '.join(args)})"
 
 
@@ -227,16 +228,27 @@ def _value(e: tree.Expr, names: Mapping[str, Any]) -> Any:
     fail("RLX1014", "an argument of an instruction is a number, a string, a name, or a list of such", e.span)
 
 
-def _lambda(e: tree.Lambda) -> Any:
-    """A function of indices, such as `lambda i, j: (i // 16, j, i % 16)`, as an index map."""
-    params = {p.name: Var(p.name, INT64) for p in e.params}
+def _lambda(e: tree.Lambda) -> ParsedMap:
+    """A function of indices, such as `lambda i, j: (i // 16, j, i % 16)`."""
     body = e.body.elements if isinstance(e.body, (tree.TupleExpr, tree.ListExpr)) else (e.body,)
-    return IndexMap(tuple(params.values()), tuple(_index(x, params) for x in body))
+    return ParsedMap(tuple(p.name for p in e.params), body)
+
+
+class ParsedMap:
+    """A lambda of a trace's text: it takes variables and gives expressions over them, as a Python function does."""
+
+    def __init__(self, names: tuple[str, ...], body: tuple[tree.Expr, ...]) -> None:
+        self.names = names
+        self.body = body
+
+    def __call__(self, *variables: Var) -> tuple[PrimExpr, ...]:
+        known = dict(zip(self.names, variables))
+        return tuple(_index(e, known) for e in self.body)
 
 
 def _index(e: tree.Expr, params: Mapping[str, Var]) -> PrimExpr:
     if isinstance(e, tree.Constant) and type(e.value) is int:
-        return IntImm(INT64, e.value)
+        return IntImm(next(iter(params.values())).dtype, e.value)
     if isinstance(e, tree.Name) and e.id in params:
         return params[e.id]
     if isinstance(e, tree.BinOp) and e.op in _OPERATORS:

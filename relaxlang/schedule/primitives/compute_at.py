@@ -101,7 +101,7 @@ def _check_order(
 ) -> None:
     """Producers elsewhere must have run before the loop starts."""
     order = list(state.blocks)
-    start = min(order.index(b.block.name_hint) for b in state.blocks_under(loop.body))
+    start = min(order.index(b.block.name_hint) for b in state.blocks_under(loop))
     for maker in makers:
         if maker not in inside and order.index(maker.block.name_hint) > start:
             message = f"`reverse_compute_at`: `{maker.block.name_hint}` runs after the loop `{loop.loop_var.name}`"
@@ -130,6 +130,7 @@ def _check_covered(state: State, name: str, var: Var) -> None:
                 if used.buffer is not made.buffer:
                     continue
                 read = box_under(state, realize, used.region, loop, analyzer)
-                if not holds(read, box_under(state, maker, made.region, loop, analyzer), analyzer):
+                written = box_under(state, maker, made.region, loop, analyzer)
+                if not holds(read, written, used.buffer, analyzer):
                     message = f"`reverse_compute_at`: an iteration of `{var.name}` makes less of `{used.buffer.name}` than "
                     state.fail("RLX1010", f"{message}`{name}` would read in it", realize)

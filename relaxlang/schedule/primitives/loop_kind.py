@@ -8,9 +8,11 @@ from relaxlang.schedule.state import State
 
 
 def parallel(state: State, var: Var) -> State:
-    """The loop's iterations are shared among threads. RLX1007 when they depend on each other."""
+    """The loop's iterations are shared among threads, where there is more than one. RLX1007 when they depend on each other."""
     loop = state.loops[var]
     require_independent(state, loop, "parallel")
+    if isinstance(loop.extent, IntImm) and loop.extent.value <= 1:
+        return state
     return state.replace({loop: loop.replace(kind="parallel")})
 
 

@@ -8,7 +8,7 @@ from relaxlang.arith.analyzer import Analyzer
 from relaxlang.arith.iter_map import iter_map_simplify
 from relaxlang.ir.prim import BOOL, And, IntImm, PrimExpr, Var, all_of, cast, const
 from relaxlang.ir.tir import BlockRealize, BufferStore, Evaluate, For, IfThenElse, Range, Stmt
-from relaxlang.ir.visit import Substitute, on
+from relaxlang.ir.visit import Substitute, free_vars, on
 from relaxlang.schedule.state import State
 
 
@@ -65,6 +65,11 @@ def simplified(realize: BlockRealize, iters: Mapping[Var, Range], analyzer: Anal
         for var, dom in iters.items():
             analyzer.bind(var, dom)
         parts = [analyzer.simplify(p) for p in conjuncts(realize.predicate)]
+        if parts:  # where the condition leaves one iteration of a loop, the binding still says which loop it is
+            values = [
+                v if set(free_vars(v)) == set(free_vars(old)) else analyzer.simplify(old)
+                for v, old in zip(values, realize.iter_values)
+            ]
     predicate = IntImm(BOOL, 1) if not parts else parts[0]
     for part in parts[1:]:
         predicate = conjunction(predicate, part)

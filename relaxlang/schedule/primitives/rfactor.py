@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from relaxlang.ir.attrs import EMPTY
 from relaxlang.ir.prim import Add, BufferLoad, Max, Min, Mul, PrimExpr, Var, all_of, cast, const
 from relaxlang.ir.tir import Block, BlockRealize, Buffer, BufferRegion, BufferStore, For, IterVar, Range, Stmt, seq
 from relaxlang.ir.visit import free_vars, substitute
@@ -164,5 +165,5 @@ def _combine(
     bound = tuple(substitute(bindings[a.var], fresh) for a in spatial) + (fresh[loop.loop_var],)
     made: Stmt = BlockRealize(bound, predicate, made_block)
     for s in reversed(kept):
-        made = s.replace(loop_var=fresh[s.loop_var], body=made, kind="serial", annotations={})
+        made = s.replace(loop_var=fresh[s.loop_var], body=made, kind="serial", annotations=EMPTY)
     return made
