@@ -21,8 +21,11 @@ OPTIMIZATION = (
 )  # fmt: skip
 PIPELINES: dict[str, tuple[str, ...]] = {
     "minimum": MINIMUM,
-    "default": (*OPTIMIZATION, *MINIMUM, "attach-global-symbol"),
-}
+    "default": (
+        *OPTIMIZATION, "to-non-dataflow", "call-tir-rewrite", "static-plan-block-memory", "kill-after-last-use",
+        "vm-memory-lower", "vm-shape-lower", "attach-global-symbol",
+    ),
+}  # fmt: skip
 _extra: dict[str, Callable[[], Sequential]] = {}
 
 

@@ -43,7 +43,7 @@ class EliminateCommonSubexpr(FunctionPass):
     call_only: bool = False
 
     def run_function(self, func: relax.Function, mod: IRModule, ctx: PassContext) -> relax.Function:
-        made: relax.Function = _Eliminator(mod, default_operators(), self.call_only)(func)
+        made: relax.Function = _Eliminator(mod, default_operators(mod), self.call_only)(func)
         return made
 
 
@@ -77,6 +77,13 @@ class _Eliminator(BindingRewriter):
         return not self.call_only and isinstance(
             value, (relax.Tuple, relax.TupleGetItem, relax.ShapeExpr, relax.PrimValue)
         )
+
+    @on(relax.DataflowBlock)
+    def dataflow_block(self, node: relax.DataflowBlock) -> relax.BindingBlock:
+        """A dataflow block: its own variables are not there afterwards."""
+        made = self.block(node)
+        self.seen = {k: [b for b in v if not isinstance(b.var, relax.DataflowVar)] for k, v in self.seen.items()}
+        return made
 
     @on(relax.If)
     def conditional(self, node: relax.If) -> relax.If:

@@ -96,8 +96,8 @@ class _Item:
             self.spine.append((loop, axis))
         self.busy = max((k + 1 for k, loop in enumerate(stage.loops) if not _is_one(loop.extent)), default=0)
         self.accesses: dict[Buffer, list[tuple[PrimExpr, ...]]] = {}
-        for access in (*stage.loads(), *stage.stores):
-            self.accesses.setdefault(access.buffer, []).append(access.indices)
+        for buffer, indices in _accesses(stage):
+            self.accesses.setdefault(buffer, []).append(indices)
         self.written = {s.buffer for s in stage.stores}
 
     def _nested(self, loop: For) -> bool:
@@ -118,7 +118,7 @@ class _Merger:
         self.temporary = set(found.buffers)
         self.users: dict[Buffer, int] = {}
         for stage in found.stages:
-            for buffer in {a.buffer for a in (*stage.loads(), *stage.stores)}:
+            for buffer in {b for b, _ in _accesses(stage)}:
                 self.users[buffer] = self.users.get(buffer, 0) + 1
         self.shrunk: dict[Buffer, set[int]] = {}
         self.shared = 0
@@ -171,6 +171,11 @@ class _Merger:
         for one in reversed(item.stage.loops[level:]):
             made = one.replace(body=made)
         return made
+
+
+def _accesses(stage: Stage) -> list[tuple[Buffer, tuple[PrimExpr, ...]]]:
+    """Every buffer that a stage loads from or stores to, with the indices."""
+    return [(n.buffer, n.indices) for n in stage.loads()] + [(n.buffer, n.indices) for n in stage.stores]
 
 
 def _same(a: PrimExpr, b: PrimExpr) -> bool:

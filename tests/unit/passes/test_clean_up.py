@@ -366,3 +366,29 @@ def test_closures_of_an_inlined_function() -> None:
         tr.InlinePrivateFunctions(),
         (array(3),),
     )
+
+
+# --- EliminateCommonSubexpr -------------------------------------------------------------------------------------------
+def test_dataflow_variables_do_not_outlive_their_block() -> None:
+    check(
+        """
+        @R.function
+        def main(c: R.Tensor((), "bool"), x: R.Tensor((3,), "float32")) -> R.Tuple(
+            R.Tensor((3,), "float32"), R.Tensor((3,), "float32")
+        ):
+            with R.dataflow():
+                a = R.exp(x)
+                b = R.add(a, a)
+                R.output(b)
+            if c:
+                d = R.exp(x)
+                r = R.add(d, b)
+            else:
+                r = R.exp(x)
+            return (r, b)
+        """,
+        tr.EliminateCommonSubexpr(),
+        (relaxlang.array(True), array(3)),
+        (relaxlang.array(False), array(3)),
+        again=False,
+    )

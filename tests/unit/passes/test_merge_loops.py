@@ -26,8 +26,9 @@ def merged(call: str, shapes: str, *inputs: object) -> PrimFunc:
     run = relaxlang.VirtualMachine(relaxlang.build(made, pipeline="minimum"), relaxlang.cpu())["main"]
     assert_same(run(*inputs), want)
     relaxlang.assert_structural_equal(relaxlang.parse(made.script()), made)
-    (kernel,) = [f for _, f in made.prim_funcs()]
-    return kernel
+    kernels: list[PrimFunc] = [f for _, f in made.prim_funcs()]
+    assert len(kernels) == 1
+    return kernels[0]
 
 
 def outer_loops(func: PrimFunc) -> int:

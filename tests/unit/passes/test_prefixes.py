@@ -85,12 +85,13 @@ def inputs_of(name: str) -> tuple[IRModule, list[tuple[Any, ...]]]:
         rest = [weights[p.name] for p in main.params[1:]]
         images = [array(7, 64), array(1, 64)] if name == "digits" else [array(3, 1, 8, 8)]
         return mod, [(i, *rest) for i in images]
-    return module(TEXTS[name]), {
+    arguments: dict[str, list[tuple[Any, ...]]] = {
         "encoder": [(array(2, 3, 8), array(8, 24), array(8)), (array(1, 1, 8), array(8, 24), array(8))],
         "branches": [(relaxlang.array(True), array(3, 4)), (relaxlang.array(False), array(3, 4))],
         "recursion": [(relaxlang.array(np.int64(3)), array(4)), (relaxlang.array(np.int64(1)), array(4))],
         "shapes": [(array(2, 6), relaxlang.ShapeTuple([3]), array(5))],
-    }[name]
+    }
+    return module(TEXTS[name]), arguments[name]
 
 
 @pytest.mark.parametrize("name", ["digits", "digits_conv", *TEXTS])

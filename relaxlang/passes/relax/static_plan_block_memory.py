@@ -1,0 +1,202 @@
+"""StaticPlanBlockMemory: tensors that are not alive at the same time share memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from relaxlang.analysis.alias import Aliases
+from relaxlang.analysis.liveness import last_uses
+from relaxlang.analysis.sizes import Sizes
+from relaxlang.base.dtype import DType, dtype
+from relaxlang.ir import prim, relax
+from relaxlang.ir.attrs import EMPTY
+from relaxlang.ir.module import IRModule
+from relaxlang.ir.prim import INT64, IntImm, PrimExpr
+from relaxlang.ir.struct_info import OBJECT
+from relaxlang.ir.visit import walk
+from relaxlang.ops import default_operators
+from relaxlang.passes.base import FunctionPass, PassContext
+from relaxlang.passes.bindings import BindingRewriter
+
+RANGE = 16
+"""A storage of known size is reused for tensors up to this many times smaller or larger (then it grows)."""
+
+
+@dataclass(frozen=True)
+class StaticPlanBlockMemory(FunctionPass):
+    """Give tensors storages that earlier ones do not need any more, where it is proved that they are large enough.
+
+    A tensor is alive as long as anything that may be in its memory is used: views, tuples, results of calls that were
+    given it. One that leaves its function, or the branch that made it, keeps memory of its own. Storages of symbolic
+    size are reused for sizes that are equal or provably smaller; the attribute `tir_var_upper_bound` of a function
+    makes sizes known. Branches may use what is free where they begin.
+
+    Before:
+
+        @R.function(private=True)
+        def main(x: R.Tensor((n, 4), "float32")) -> R.Tensor((n, 4), "float32"):
+            R.func_attr({"relax.force_pure": True})
+            a = R.builtin.alloc_tensor(R.shape([n, 4]), R.dtype("float32"), R.prim_value(0), R.str("global"))
+            _ = R.call_packed("f", x, a)
+            b = R.builtin.alloc_tensor(R.shape([4, n]), R.dtype("float32"), R.prim_value(0), R.str("global"))
+            _1 = R.call_packed("f", a, b)
+            c = R.builtin.alloc_tensor(R.shape([n]), R.dtype("float32"), R.prim_value(0), R.str("global"))
+            _2 = R.call_packed("f", b, c)
+            d = R.builtin.alloc_tensor(R.shape([n, 4]), R.dtype("float32"), R.prim_value(0), R.str("global"))
+            _3 = R.call_packed("f", c, d)
+            return d
+
+    After:
+
+        @R.function(private=True)
+        def main(x: R.Tensor((n, 4), "float32")) -> R.Tensor((n, 4), "float32"):
+            R.func_attr({"relax.force_pure": True})
+            storage = R.memory.alloc_storage(R.shape([n, 4]), R.prim_value(0), R.str("global"), R.dtype("float32"))
+            a = R.memory.alloc_tensor(storage, R.prim_value(0), R.shape([n, 4]), R.dtype("float32"))
+            _ = R.call_packed("f", x, a)
+            storage_1 = R.memory.alloc_storage(R.shape([4, n]), R.prim_value(0), R.str("global"), R.dtype("float32"))
+            b = R.memory.alloc_tensor(storage_1, R.prim_value(0), R.shape([4, n]), R.dtype("float32"))
+            _1 = R.call_packed("f", a, b)
+            c = R.memory.alloc_tensor(storage, R.prim_value(0), R.shape([n]), R.dtype("float32"))
+            _2 = R.call_packed("f", b, c)
+            d = R.builtin.alloc_tensor(R.shape([n, 4]), R.dtype("float32"), R.prim_value(0), R.str("global"))
+            _3 = R.call_packed("f", c, d)
+            return d
+    """
+
+    def run_function(self, func: relax.Function, mod: IRModule, ctx: PassContext) -> relax.Function:
+        if not any(isinstance(n, relax.Call) and n.op == ALLOC for n in walk(func)):
+            return func
+        plan = _Plan(func, Aliases(func, mod, default_operators(mod)))
+        made: relax.Function = _Rewrite(plan.tokens)(func)
+        return made
+
+
+ALLOC = relax.Op("builtin.alloc_tensor")
+
+
+@dataclass(eq=False)
+class _Token:
+    """A storage: for `bytes` bytes where that is known, else for `dims` elements of `dtype`, which are `size` bytes."""
+
+    place: tuple[object, object]
+    bytes: int | None
+    size: PrimExpr
+    dims: tuple[PrimExpr, ...]
+    dtype: DType
+    var: relax.Var = field(default_factory=lambda: relax.Var("storage", OBJECT))
+    made: bool = False
+
+
+class _Plan:
+    """`tokens`: the storage of each planned tensor."""
+
+    def __init__(self, func: relax.Function, aliases: Aliases) -> None:
+        self.aliases = aliases
+        self.sizes = Sizes(func)
+        self.tokens: dict[relax.Var, _Token] = {}
+        self.function(func)
+
+    def function(self, func: relax.Function) -> None:
+        """A function of its own: it starts with no storage."""
+        self.sequence(func.body, [])
+
+    def sequence(self, seq: relax.SeqExpr, free: list[_Token]) -> None:
+        """A sequence; `free` are the storages that it may use, and again after it."""
+        last: dict[int, int] = {}
+        for var, at in last_uses(seq).items():
+            for memory in self.aliases.of(var):
+                last[memory] = max(at, last.get(memory, 0))
+        ends: dict[int, list[_Token]] = {}
+        leaves = self.aliases.of(seq.body)
+        at = 0
+        for block in seq.blocks:
+            for binding in block.bindings:
+                self.inside(binding.value, free)
+                token = self.planned(binding, leaves, free)
+                if token is not None:
+                    (memory,) = self.aliases.of(binding.var)
+                    ends.setdefault(max(at, last.get(memory, at)), []).append(token)
+                free += ends.pop(at, ())
+                at += 1
+
+    def inside(self, value: relax.Expr, free: list[_Token]) -> None:
+        """Branches and inner functions: what they make is theirs."""
+        if isinstance(value, relax.If):
+            self.sequence(value.true_branch, list(free))
+            self.sequence(value.false_branch, list(free))
+        elif isinstance(value, relax.Function):
+            self.function(value)
+
+    def planned(self, binding: relax.Binding, leaves: frozenset[int], free: list[_Token]) -> _Token | None:
+        """The storage of a tensor that a binding allocates; None for other bindings, and for tensors that get none."""
+        call = binding.value
+        if not isinstance(call, relax.Call) or call.op != ALLOC or self.aliases.of(binding.var) & leaves:
+            return None
+        shape, of, *rest = call.args
+        if not isinstance(shape, relax.ShapeExpr) or not isinstance(of, relax.DataTypeImm):
+            return None
+        scope = rest[1].value if len(rest) > 1 and isinstance(rest[1], relax.StringImm) else "global"
+        device = rest[0].value if rest and isinstance(rest[0], relax.PrimValue) else 0
+        size = self.sizes.bytes_of(shape.values, of.value.itemsize)
+        need = _Token((scope, device), self.sizes.most(size), size, shape.values, of.value)
+        token = self.chosen(need, free)
+        if token is need:
+            token.var = relax.Var("storage", OBJECT, span=binding.span)
+        else:
+            free.remove(token)
+        self.tokens[binding.var] = token
+        return token
+
+    def chosen(self, need: _Token, free: list[_Token]) -> _Token:
+        """The free storage that fits best; `need` itself as a new one when none does."""
+        there = [t for t in free if t.place == need.place]
+        if need.bytes is None:
+            equal = [t for t in there if t.bytes is None and t.size == need.size]
+            room = equal or [t for t in there if t.bytes is None and self.sizes.fits(need.size, t.size)]
+            return room[0] if room else need
+        known = [(t.bytes, k) for k, t in enumerate(there) if t.bytes is not None]
+        above = [(b, k) for b, k in known if need.bytes <= b <= RANGE * need.bytes]
+        below = [(b, k) for b, k in known if b < need.bytes <= RANGE * b]
+        if above:
+            return there[min(above)[1]]
+        if not below:
+            return need
+        token = there[max(below)[1]]
+        token.bytes, token.size, token.dims, token.dtype = need.bytes, need.size, need.dims, need.dtype
+        return token
+
+
+class _Rewrite(BindingRewriter):
+    def __init__(self, tokens: dict[relax.Var, _Token]) -> None:
+        super().__init__()
+        self.tokens = tokens
+
+    def binding(self, binding: relax.Binding) -> Iterable[relax.Binding]:
+        token, call = self.tokens.get(binding.var), binding.value
+        if token is None or not isinstance(call, relax.Call):
+            return (binding,)
+        shape, of, device = call.args[:3]
+        if not token.made:
+            token.made = True
+            scope = call.args[3] if len(call.args) > 3 else relax.StringImm("global")
+            args = (*_extent(token, device), scope, relax.DataTypeImm(_element(token)))
+            value = relax.Call(relax.Op("memory.alloc_storage"), args, EMPTY, (), OBJECT, span=call.span)
+            self.pending.append(relax.VarBinding(token.var, value, span=call.span))
+        offset = relax.PrimValue(IntImm(INT64, 0))
+        args = (token.var, offset, shape, of)
+        tensor = relax.Call(relax.Op("memory.alloc_tensor"), args, EMPTY, (), call.struct_info, span=call.span)
+        return (binding.replace(value=tensor),)
+
+
+def _extent(token: _Token, device: relax.Expr) -> tuple[relax.Expr, relax.Expr]:
+    """The size and the device of a storage. Symbolic sizes stay products of dimensions: whoever allocates multiplies
+    them, and notices when that is too much."""
+    if token.bytes is None:
+        return relax.ShapeExpr(token.dims), device
+    return relax.ShapeExpr((prim.const(token.bytes, INT64),)), device
+
+
+def _element(token: _Token) -> DType:
+    return token.dtype if token.bytes is None else dtype("uint8")
