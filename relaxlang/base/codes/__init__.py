@@ -9,7 +9,7 @@ its group. A code keeps its meaning for ever; one that is no longer raised stays
 
 from __future__ import annotations
 
-from textwrap import indent
+from textwrap import dedent, indent
 
 from relaxlang.base.codes.building import BUILDING
 from relaxlang.base.codes.command_line import COMMAND_LINE
@@ -40,5 +40,5 @@ def explain(code: str) -> str:
     parts = [f"{full}: {info.title}", info.explanation.strip()]
     for heading, program in (("Wrong:", info.wrong), ("Right:", info.right)):
         if program:
-            parts.append(heading + "\n\n" + indent(program.strip("\n"), "    "))
+            parts.append(heading + "\n\n" + indent(dedent(program).strip("\n"), "    "))
     return "\n\n".join(parts)

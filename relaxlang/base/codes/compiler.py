@@ -82,9 +82,8 @@ COMPILER: dict[str, CodeInfo] = {
     "RLX1050": CodeInfo(
         "an index map without an inverse",
         "Two indices have the same image under the map, or it leaves gaps that are no padding. An invertible map takes each "
-        "index apart by `//` and `%` with divisors that divide its extent, and puts the parts together without overlap.",
-        "lambda i, j: (i + j,)",
-        "lambda i, j: (i * 16 + j,)",
+        "index apart by `//` and `%` with divisors that divide its extent, and puts the parts together without overlap: for `j` below 16 "
+        "`lambda i, j: (i * 16 + j,)` has an inverse, and `lambda i, j: (i + j,)` has none.",
     ),
     "RLX1051": CodeInfo(
         "wrong number of indices for an index map", "An index map takes as many indices as the buffer has dimensions."
@@ -152,13 +151,8 @@ COMPILER: dict[str, CodeInfo] = {
     "RLX5010": CodeInfo(
         "shift amount out of range",
         "An integer is shifted by a constant that is negative or not less than its width. (An amount that is computed at "
-        "run time may be: all bits are shifted out then.)",
-        """
-        @T.prim_func
-        def kernel(A: T.Buffer((2,), "int32")):
-            for i in range(2):
-                A[i] = T.shift_right(A[i], 33)
-        """,
+        "run time may be: all bits are shifted out then.) Where the program itself writes such a constant it is RLX0308; "
+        "here a pass found it.",
     ),
     "RLX5011": CodeInfo(
         "a parallel loop carries a reduction",
@@ -169,6 +163,12 @@ COMPILER: dict[str, CodeInfo] = {
         @T.prim_func
         def total(A: T.Buffer((1000,), "float32"), O: T.Buffer((1,), "float32")):
             for k in T.parallel(1000):
+                O[0] = O[0] + A[k]
+        """,
+        """
+        @T.prim_func
+        def total(A: T.Buffer((1000,), "float32"), O: T.Buffer((1,), "float32")):
+            for k in range(1000):
                 O[0] = O[0] + A[k]
         """,
     ),

@@ -226,16 +226,16 @@ LANGUAGE: dict[str, CodeInfo] = {
     ),
     "RLX0203": CodeInfo(
         "dimensions that must be equal differ",
-        "An operator's signature in stdlib names a dimension twice, so both arguments must agree in it: `K` in "
-        "`matmul(x1: (M, K), x2: (K, N))`. Here the two have different values. Both places are labelled with the value "
-        "that the dimension has there.",
+        "An operator's signature in stdlib names a dimension twice, so both arguments must agree in it: `S` in "
+        "`cross_entropy_with_logits(predictions: R.Tensor(S, D), labels: R.Tensor(S, D))`. Here the two have different "
+        "values. Both places are labelled with the value that the dimension has there.",
         "@R.function\n"
-        'def main(x: R.Tensor((16, 784), "float32"), w: R.Tensor((700, 10), "float32")):\n'
-        "    y = R.matmul(x, w)\n"
+        'def main(x: R.Tensor((16, 10), "float32"), w: R.Tensor((16, 9), "float32")):\n'
+        "    y = R.nn.cross_entropy_with_logits(x, w)\n"
         "    return y\n",
         "@R.function\n"
-        'def main(x: R.Tensor((16, 784), "float32"), w: R.Tensor((784, 10), "float32")):\n'
-        "    y = R.matmul(x, w)\n"
+        'def main(x: R.Tensor((16, 10), "float32"), w: R.Tensor((16, 10), "float32")):\n'
+        "    y = R.nn.cross_entropy_with_logits(x, w)\n"
         "    return y\n",
     ),
     "RLX0204": CodeInfo(
@@ -254,6 +254,11 @@ LANGUAGE: dict[str, CodeInfo] = {
     "RLX0210": CodeInfo(
         "requirement of an operator does not hold",
         "An `assert` in the operator's definition failed for this call; its words say what is required.",
+    ),
+    "RLX0211": CodeInfo(
+        "too little is known to compile an operator",
+        "The kernel of an operator needs the rank and the dtype of its tensors, and some operators a dimension that decides "
+        "the rank of their result. `R.match_cast` states them, and checks them when the program runs.",
     ),
     # 03: TIR and buffers
     "RLX0301": CodeInfo(
