@@ -265,7 +265,7 @@ class BlockBuilder:
         callee = self.add_func(kernel.func, primfunc_name_hint or _name_of(function))
         values: tuple[relax.Expr, ...] = (callee, relax.Tuple(kernel.args))
         if kernel.tir_vars:
-            values += (relax.ShapeExpr(kernel.tir_vars),)
+            values += (relax.ShapeExpr(tuple(prim.cast(v, prim.INT64) for v in kernel.tir_vars)),)
         return relax.Call(relax.Op("call_tir"), values, EMPTY, (kernel.out,), kernel.out)
 
     def _argument(self, value: Any) -> Any:

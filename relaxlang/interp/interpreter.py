@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from relaxlang.analysis.dimension_bounds import dimension_bounds
 from relaxlang.base.diagnostics import Diagnostic, DiagnosticError, Label, fail
 from relaxlang.base.recursion import deep_recursion
 from relaxlang.base.source import Span
@@ -55,7 +56,7 @@ class Interpreter:
         max_depth: int = MAX_DEPTH,
     ) -> None:
         self.mod = mod
-        self.lower_operator = lower_operator or default_operators().lower
+        self.lower_operator = lower_operator or default_operators(mod).lower
         self.trace = trace
         self.vectorize = vectorize
         self.verify = verify
@@ -97,6 +98,8 @@ class Interpreter:
             match(scope, param.struct_info, arg, f"parameter `{param.name}` of `{name}`")
             scope.values[param] = arg
         scope.equations.solve()
+        for var, (low, high) in dimension_bounds(function).items():
+            checks.check_bounds(var.name, int(scope.dims[var]), low, high, f"a parameter of `{name}`")
         result = self.evaluate(scope, function.body)
         if self.verify and function.ret_struct_info is not None:
             match(scope, function.ret_struct_info, result, f"the result of `{name}`")

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from relaxlang.interp import numeric
 from relaxlang.ir import prim
 from relaxlang.ir.prim import PrimExpr
+from relaxlang.ir.struct_info import lone_var
 from relaxlang.ir.visit import free_vars
 
 
@@ -47,9 +48,11 @@ class Equations:
 
     def _settle(self, equation: Equation) -> bool:
         expr, value, refuse = equation
-        if isinstance(expr, prim.Var) and expr not in self.values:
-            self.values[expr] = scalar(value, expr)
-            return True
+        var = lone_var(expr)
+        if var is not None and var not in self.values:
+            self.values[var] = scalar(value, var)
+            if var is expr:
+                return True
         if any(v not in self.values for v in free_vars(expr)):
             return False
         expected = self.evaluate(expr).item()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from relaxlang.base.dtype import DType
 from relaxlang.base.node import Node, node
-from relaxlang.ir.prim import PrimExpr
+from relaxlang.ir.prim import INT64, Cast, PrimExpr, Var
 
 if TYPE_CHECKING:
     from relaxlang.ir.module import VDevice
@@ -96,8 +96,18 @@ OBJECT = ObjectStructInfo()
 VOID_TUPLE = TupleStructInfo(())
 
 
+def lone_var(dim: PrimExpr) -> Var | None:
+    """The variable that a dimension is: alone, or (one of int32) converted to int64; it is defined by the dimension."""
+    if isinstance(dim, Cast) and dim.of is INT64 and isinstance(dim.value, Var) and dim.value.dtype.is_integer:
+        return dim.value
+    return dim if isinstance(dim, Var) else None
+
+
 def tensor_info(
-    shape: tuple[PrimExpr, ...] | Node | None = None, dtype: DType | None = None, ndim: int = -1, vdevice: VDevice | None = None
+    shape: tuple[PrimExpr, ...] | Node | None = None,
+    dtype: DType | None = None,
+    ndim: int = -1,
+    vdevice: VDevice | None = None,
 ) -> TensorStructInfo:
     """A `TensorStructInfo` whose `ndim` follows from the shape where that is known."""
     return TensorStructInfo(shape, dtype, len(shape) if isinstance(shape, tuple) else ndim, vdevice)

@@ -92,3 +92,10 @@ def specialize(node: _E, dims: Mapping[prim.Var, prim.PrimExpr]) -> _E:
     """A function or its body with symbolic dimensions replaced, in the struct info of its variables too."""
     made: _E = Specialize(dims)(node) if dims else node
     return made
+
+
+def promised_pure(func: relax.Function) -> relax.Function:
+    """A function that now has effects which its callers need not know of: to them it is pure if it was."""
+    if not func.is_pure or "relax.force_pure" in func.attrs:
+        return func
+    return func.replace(attrs=func.attrs.set("relax.force_pure", True))

@@ -70,7 +70,8 @@ def alloc_shape_heap(vm: VirtualMachine, size: int) -> Any:
     if not 0 <= size <= MAX_HEAP:
         fail("RLX6006", f"a shape heap of {size} values: the limit is {MAX_HEAP}")
     heap: Any = (ctypes.c_int64 * size)()
-    heap._address = ctypes.addressof(heap)  # kernels take it as a buffer
+    heap._address = ctypes.addressof(heap)  # kernels take it as a buffer of this shape
+    heap.shape = (size,)
     return heap
 
 
@@ -172,6 +173,22 @@ def check_tuple_info(value: Any, size: int, context: Context = "value") -> None:
     """Require a tuple of `size` elements."""
     if not isinstance(value, tuple) or isinstance(value, ShapeTuple) or len(value) != size:
         checks.wrong_kind(context, f"a tuple of {size}", value)
+
+
+@builtin("vm.builtin.check_shape_value")
+def check_shape_value(value: Any, shape: ShapeTuple, context: Context = "value") -> None:
+    """Require a tensor whose shape is that of a shape value."""
+    if len(shape) != value.ndim:
+        checks.wrong_rank(context, len(shape), value)
+    for axis, (wanted, given) in enumerate(zip(shape, value.shape)):
+        if wanted != given:
+            checks.wrong_dim(context, axis, wanted, value)
+
+
+@builtin("vm.builtin.check_bounds")
+def check_bounds(heap: Any, reg: int, low: int, high: int, name: str, context: Context) -> None:
+    """Require that a place of the heap, the dimension `name`, is between two bounds; `high` < `low`: no upper one."""
+    checks.check_bounds(name, int(heap[reg]), low, None if high < low else high, context)
 
 
 @builtin("vm.builtin.check_func_info")

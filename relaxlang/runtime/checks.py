@@ -67,6 +67,14 @@ def wrong_value(context: str, expected: int, given: int) -> NoReturn:
     fail("RLX6005", f"{place}: expected the value {expected}, got {given}", notes=notes)
 
 
+def check_bounds(name: str, value: int, low: int | None, high: int | None, place: str) -> None:
+    """Require `low <= value <= high` (None: no bound) of a symbolic dimension; RLX6036 otherwise."""
+    if low is not None and value < low:
+        fail("RLX6036", f"{place}: `{name}` = {value}, expected at least {low}")
+    if high is not None and value > high:
+        fail("RLX6036", f"{place}: `{name}` = {value}, expected at most {high}")
+
+
 def describe(value: Any) -> str:
     """A value in a few words: `a float32 tensor of shape (2, 3)`, `the int 5`, `a tuple of 2`, `None`."""
     if isinstance(value, np.ndarray):

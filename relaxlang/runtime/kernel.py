@@ -13,6 +13,7 @@ the uint16 of their bits, handles as pointers. The result is 0, or k > 0 when as
 from __future__ import annotations
 
 import ctypes
+import re
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NoReturn
@@ -73,10 +74,13 @@ class Kernel:
         return f"<kernel {self.name}({params})>"
 
 
-def assertion_failed(signature: KernelSignature, status: int) -> NoReturn:
-    """Raise RLX6009 for the assertion that a kernel's result names."""
+def assertion_failed(signature: KernelSignature, status: int, values: tuple[Any, ...] = ()) -> NoReturn:
+    """Raise RLX6009 for the assertion that a kernel's result names. `values` are those of the symbols, then of the
+    scalars; `{n}` in the text is the value of `n`."""
     messages = signature.messages
     text = messages[status - 1] if 0 < status <= len(messages) else f"status {status}"
+    known = dict(zip((*signature.symbols, *(p.name for p in signature.scalars)), values))
+    text = re.sub(r"\{(\w+)\}", lambda hole: str(known.get(hole[1], hole[0])), text)
     fail("RLX6009", f"assertion failed in `{signature.name}`: {text}")
 
 
@@ -85,6 +89,7 @@ def _runner(signature: KernelSignature, where: int) -> Callable[..., None]:
     names = [f"a{i}" for i in range(len(signature.params))]
     scope: dict[str, Any] = {"failed": partial(assertion_failed, signature)}
     pointers, scalars = [], []
+    given: list[str] = []
     types: list[Any] = []
     for name, param in zip(names, signature.params, strict=True):
         if isinstance(param, BufferParam):
@@ -94,6 +99,7 @@ def _runner(signature: KernelSignature, where: int) -> Callable[..., None]:
             fail("RLX6014", f"kernel `{signature.name}`: a scalar cannot have dtype `{param.dtype}`")
         scope[f"encode_{name}"] = encode_scalar(param.dtype)
         scalars.append(f"encode_{name}({name})")
+        given.append(name)
         types.append(_SCALAR_TYPES[param.dtype])
     dims = [f"{names[index]}.shape[{axis}]" for index, axis in signature.sources()]
     types = [ctypes.c_void_p] * len(pointers) + [ctypes.c_int64] * len(dims) + types
@@ -102,7 +108,7 @@ def _runner(signature: KernelSignature, where: int) -> Callable[..., None]:
         f"def run({', '.join(names)}):\n"
         f"    status = call({', '.join(pointers + dims + scalars)})\n"
         "    if status:\n"
-        "        failed(status)",
+        f"        failed(status, ({''.join(f'{v}, ' for v in (*dims, *given))}))",
         scope,
     )
     run: Callable[..., None] = scope["run"]

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from relaxlang.base.diagnostics import fail
 from relaxlang.base.node import Node, node
-from relaxlang.ir import relax
+from relaxlang.ir import prim, relax
 from relaxlang.ir.struct_info import (
     OBJECT,
     VOID_TUPLE,
@@ -22,7 +22,8 @@ from relaxlang.ir.struct_info import (
     shape_info,
     tensor_info,
 )
-from relaxlang.syntax.struct_info import dims_of
+from relaxlang.ir.visit import free_vars
+from relaxlang.syntax.struct_info import bound_vars, dims_of, erase, replaced, unify
 
 Rule = Callable[[relax.Call], StructInfo]
 
@@ -64,11 +65,18 @@ def _first(call: relax.Call) -> StructInfo:
 
 
 def _closure(call: relax.Call) -> StructInfo:
-    """The function without the parameters that are bound."""
+    """The function without the parameters that are bound, in terms of the values that they are bound to."""
     of, bound = call.args[0].struct_info, call.args[1]
     if not isinstance(of, FuncStructInfo) or of.params is None or not isinstance(bound, relax.Tuple):
         return OBJECT
-    return FuncStructInfo(of.params[: len(of.params) - len(bound.fields)], of.ret, of.purity)
+    count = len(of.params) - len(bound.fields)
+    mapping: dict[prim.Var, prim.PrimExpr] = {}
+    for param, value in zip(of.params[count:], bound.fields):
+        unify(param, value.struct_info or OBJECT, mapping)
+    kept = tuple(replaced(p, mapping) for p in of.params[:count])
+    lost = set(bound_vars(of.params[count:])) - mapping.keys() - set(bound_vars(of.params[:count]))
+    ret = erase(of.ret, [v for v in free_vars(of.ret) if v not in lost])
+    return FuncStructInfo(kept, replaced(ret, mapping), of.purity)
 
 
 def _shape_of(call: relax.Call) -> StructInfo:

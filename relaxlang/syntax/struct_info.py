@@ -22,6 +22,7 @@ from relaxlang.ir.struct_info import (
     StructInfo,
     TensorStructInfo,
     TupleStructInfo,
+    lone_var,
     shape_info,
     tensor_info,
 )
@@ -262,7 +263,7 @@ def bound_vars(params: tuple[StructInfo, ...]) -> list[prim.Var]:
             values = (info.values if isinstance(info, ShapeStructInfo) else info.dims) or ()
         elif isinstance(info, PrimStructInfo) and info.value is not None:
             values = (info.value,)
-        found.update((v, None) for v in values if isinstance(v, prim.Var))
+        found.update((v, None) for v in map(lone_var, values) if v is not None)
     return list(found)
 
 
@@ -285,8 +286,9 @@ def unify(param: StructInfo, arg: StructInfo, mapping: dict[prim.Var, PrimExpr])
     if wanted is None or given is None or len(wanted) != len(given):
         return
     for want, have in zip(wanted, given):
-        if isinstance(want, prim.Var) and want not in mapping:
-            mapping[want] = prim.cast(have, want.dtype)
+        var = lone_var(want)
+        if var is not None and var not in mapping:
+            mapping[var] = prim.cast(have, var.dtype)
 
 
 def call_result(function: FuncStructInfo, mapping: Mapping[prim.Var, PrimExpr]) -> StructInfo:

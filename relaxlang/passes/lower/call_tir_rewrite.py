@@ -11,9 +11,11 @@ from relaxlang.ir import prim, relax
 from relaxlang.ir.attrs import EMPTY
 from relaxlang.ir.module import IRModule
 from relaxlang.ir.struct_info import OBJECT, VOID_TUPLE, StructInfo, TensorStructInfo, TupleStructInfo
+from relaxlang.ir.tir import PrimFunc
 from relaxlang.ir.visit import on
 from relaxlang.ops import default_operators
 from relaxlang.passes.base import Pass, PassContext
+from relaxlang.passes.bindings import promised_pure
 from relaxlang.passes.relax.legalize_ops import OperatorLowering
 
 
@@ -45,7 +47,7 @@ class CallTIRRewrite(Pass):
     aliases: ClassVar[tuple[str, ...]] = ("call-dps-rewrite",)
 
     def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
-        rewrite = _CallTIRRewriter(mod, default_operators())
+        rewrite = _CallTIRRewriter(mod, default_operators(mod))
         for name, func in mod.relax_functions():
             rewrite.functions[name] = rewrite(func)
         return mod.with_functions(rewrite.functions)
@@ -56,9 +58,7 @@ class _CallTIRRewriter(OperatorLowering):
     def function(self, node: relax.Function) -> relax.Function:
         """A function; once it calls kernels, its purity is a promise that nobody checks any more."""
         made = super().function(node)
-        if made is node or not node.is_pure or "relax.force_pure" in node.attrs:
-            return made
-        return made.replace(attrs=made.attrs.set("relax.force_pure", True))
+        return made if made is node else promised_pure(made)
 
     def binding(self, binding: relax.Binding) -> Iterable[relax.Binding]:
         (lowered,) = super().binding(binding)
@@ -95,10 +95,21 @@ class _CallTIRRewriter(OperatorLowering):
         """Emit the call itself: arguments, outputs, then the symbolic values that were passed explicitly."""
         extra: tuple[relax.Expr, ...] = ()
         if len(call.args) > 2 and isinstance(call.args[2], relax.ShapeExpr):
-            extra = tuple(relax.PrimValue(v) for v in call.args[2].values)
+            extra = tuple(relax.PrimValue(v) for v in self.scalars(call.args[0], call.args[2].values))
         values = (*call_args(call), *outputs, *extra)
         info = OBJECT if isinstance(call.args[0], relax.ExternFunc) else VOID_TUPLE
         self.emit("_", relax.Call(call.args[0], values, EMPTY, (), info, span=call.span), info, call.span)
+
+    def scalars(self, callee: relax.Expr, values: tuple[prim.PrimExpr, ...]) -> Iterable[prim.PrimExpr]:
+        """Symbolic values in the types of the kernel's last parameters; a shape holds them as int64."""
+        func = self.functions.get(callee.name) if isinstance(callee, relax.GlobalVar) else None
+        if not isinstance(func, PrimFunc):
+            return values
+        types = [p.dtype for p in func.params[len(func.params) - len(values) :]]
+        return [
+            v.value if isinstance(v, prim.Cast) and v.value.dtype is of else prim.cast(v, of)
+            for v, of in zip(values, types)
+        ]
 
     def allocate(self, info: StructInfo, call: relax.Call) -> relax.Expr:
         """Emit the allocation of one output."""

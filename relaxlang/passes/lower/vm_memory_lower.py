@@ -12,7 +12,8 @@ from relaxlang.ir.module import IRModule
 from relaxlang.ir.prim import INT64
 from relaxlang.ir.struct_info import OBJECT, StructInfo, TupleStructInfo
 from relaxlang.passes.base import FunctionPass, PassContext
-from relaxlang.passes.bindings import BindingRewriter
+from relaxlang.passes.bindings import BindingRewriter, promised_pure
+from relaxlang.passes.relax.lambda_lift import LambdaLift
 
 
 @dataclass(frozen=True)
@@ -37,9 +38,12 @@ class VMMemoryLower(FunctionPass):
 
     aliases: ClassVar[tuple[str, ...]] = ("lower-runtime-builtin", "vm-builtin-lower")
 
+    def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        return super().run(LambdaLift().run(mod, ctx), ctx)  # inner functions become closures
+
     def run_function(self, func: relax.Function, mod: IRModule, ctx: PassContext) -> relax.Function:
         made: relax.Function = _MemoryLowerer()(func)
-        return made
+        return made if made is func else promised_pure(made)
 
 
 class _MemoryLowerer(BindingRewriter):
@@ -52,7 +56,7 @@ class _MemoryLowerer(BindingRewriter):
         return (binding,)
 
     def alloc_tensor(self, call: relax.Call) -> relax.Expr:
-        """Storage for as many elements, and the tensor on it. The machine multiplies the dimensions: it can't overflow."""
+        """Storage for as many elements, and the tensor on it. The machine multiplies the dimensions, exactly."""
         shape, dtype, device = call.args[:3]
         scope = call.args[3] if len(call.args) > 3 else relax.StringImm("global")
         allocate = relax.Call(

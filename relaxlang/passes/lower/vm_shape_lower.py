@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from relaxlang.analysis.dimension_bounds import dimension_bounds
 from relaxlang.base.diagnostics import fail
 from relaxlang.base.source import Span
 from relaxlang.ir import prim, relax, tir
@@ -20,11 +21,12 @@ from relaxlang.ir.struct_info import (
     StructInfo,
     TensorStructInfo,
     TupleStructInfo,
+    lone_var,
     tensor_info,
 )
 from relaxlang.ir.visit import free_vars, on, substitute
 from relaxlang.passes.base import Pass, PassContext
-from relaxlang.passes.bindings import BindingRewriter
+from relaxlang.passes.bindings import BindingRewriter, promised_pure
 from relaxlang.passes.relax.lambda_lift import LambdaLift
 from relaxlang.runtime.checks import err_ctx
 
@@ -137,6 +139,7 @@ class _ShapeLowerer(BindingRewriter):
         for param in func.params:
             self.check(param, param.struct_info, f"parameter `{param.name}` of `{self.name}`", matches, param.span)
         self.match_all(matches, func.span)
+        self.check_bounds(func)
         checks, self.pending = self.pending, []
         body: relax.SeqExpr = self(func.body)
         result = self.atom(body.body)
@@ -148,9 +151,18 @@ class _ShapeLowerer(BindingRewriter):
             allocate = relax.Call(relax.Op("call_builtin_with_ctx"), args, EMPTY, (HEAP_INFO,), HEAP_INFO)
             bindings.insert(0, relax.VarBinding(self.heap, allocate))
         attrs = func.attrs.set("vm.shape_lowered", True)
-        return func.replace(body=relax.seq_expr(bindings, result), attrs=attrs)
+        return promised_pure(func.replace(body=relax.seq_expr(bindings, result), attrs=attrs))
 
     # --- checks -------------------------------------------------------------------------------------------------------
+    def check_bounds(self, func: relax.Function) -> None:
+        """Emit the checks of what the function's attributes promise of its dimensions."""
+        for var, (low, high) in dimension_bounds(func).items():
+            if var in self.known:
+                lowest = 0 if low is None else low
+                bounds = (_int(lowest), _int(lowest - 1 if high is None else high))
+                said = (relax.StringImm(var.name), relax.StringImm(f"a parameter of `{self.name}`"))
+                self.builtin("check_bounds", (self.heap, _int(self.slots[var]), *bounds, *said), func.span)
+
     def check(self, value: relax.Expr, info: StructInfo, place: str, matches: list[_Match], span: Span | None) -> None:
         """Emit the checks of kind, dtype and rank; what is to be compared with dimensions is left in `matches`."""
         context = err_ctx(place, str(info) if self.contexts else "")
@@ -161,6 +173,8 @@ class _ShapeLowerer(BindingRewriter):
             )
             if info.dims is not None:
                 matches.append(_Match(value, info.dims, context, False, span))
+            elif isinstance(info.shape, relax.Var):
+                self.builtin("check_shape_value", (value, self(info.shape), said), span)
         elif isinstance(info, ShapeStructInfo):
             self.builtin("check_shape_info", (value, _int(info.ndim), said), span)
             if info.values is not None:
@@ -173,14 +187,15 @@ class _ShapeLowerer(BindingRewriter):
             self.builtin("check_tuple_info", (value, _int(len(info.fields)), said), span)
             for k, field in enumerate(info.fields):
                 if not isinstance(field, type(OBJECT)):
-                    item = self.emit("item", relax.TupleGetItem(value, k), field, span)
+                    get = relax.TupleGetItem(value, k)
+                    item = self.emit("item", get, get.struct_info or OBJECT, span)
                     self.check(item, field, f"element {k} of {place}", matches, span)
         elif isinstance(info, FuncStructInfo):
             self.builtin("check_func_info", (value, said), span)
 
     def match_all(self, matches: list[_Match], span: Span | None) -> None:
-        """Compare shapes with dimensions. A variable is defined where it first stands alone; an expression is compared as
-        soon as all its variables are known, at the latest after the last shape."""
+        """Compare shapes with dimensions. A variable is defined where it first stands alone; an expression is compared
+        as soon as all its variables are known, at the latest after the last shape."""
         waiting: list[_Match] = []
         for match in matches:
             self.match(match, define=True)
@@ -202,9 +217,10 @@ class _ShapeLowerer(BindingRewriter):
         operands: list[relax.Expr] = []
         for dim in match.dims:
             code, reg = self.code(dim)
-            if define and isinstance(dim, prim.Var) and dim not in self.known:
-                code, reg = STORE_TO_HEAP, self.slot(dim)
-                self.known.add(dim)
+            var = lone_var(dim)
+            if define and var is not None and var not in self.known:
+                code, reg = STORE_TO_HEAP, self.slot(var)
+                self.known.add(var)
             operands += [_int(code), _int(reg)]
         said = relax.StringImm(match.context)
         if match.is_prim:
@@ -242,8 +258,11 @@ class _ShapeLowerer(BindingRewriter):
                 fail("RLX0404", f"the symbolic dimension `{var.name}` is not defined here", span)
         places = [self.slot(d) for d in todo]
         data = prim.Var("heap", prim.HANDLE, prim.PointerType(INT64))
-        buffer = tir.Buffer("heap", (prim.IntImm(INT64, len(self.slots)),), INT64, data)
-        values = {v: prim.BufferLoad(buffer, (prim.IntImm(INT64, self.slots[v]),)) for v in used}
+        # The heap may still grow after this, so its size is a variable.
+        buffer = tir.Buffer("heap", (prim.Var("heap_size", INT64),), INT64, data)
+        values = {
+            v: prim.cast(prim.BufferLoad(buffer, (prim.IntImm(INT64, self.slots[v]),)), v.dtype) for v in used
+        }
         stores = [
             tir.BufferStore(buffer, prim.cast(substitute(d, values), INT64), (prim.IntImm(INT64, at),))
             for d, at in zip(todo, places)
@@ -343,7 +362,8 @@ class _ShapeLowerer(BindingRewriter):
             value = self.emit("value", value, value.struct_info or OBJECT, binding.span)
         self.check(value, binding.struct_info, place, matches, binding.span)
         self.match_all(matches, binding.span)
-        return (relax.VarBinding(binding.var, value, span=binding.span),)
+        # Code generation takes a match_cast for a move; as text it still says what is known, so that it parses back.
+        return (binding.replace(value=value),)
 
     def branch(self, branch: relax.SeqExpr) -> relax.SeqExpr:
         """A branch, with its own value made inside it."""
@@ -353,7 +373,8 @@ class _ShapeLowerer(BindingRewriter):
         extra, self.pending = self.pending, outer
         if result is body.body:
             return body
-        return relax.SeqExpr((*body.blocks, relax.BindingBlock(tuple(extra))), result, span=body.span)
+        bindings = [*(b for block in body.blocks for b in block.bindings), *extra]
+        return relax.seq_expr(bindings, result).replace(span=body.span)
 
     @on(relax.If)
     def scoped(self, node: relax.If) -> relax.If:

@@ -11,6 +11,7 @@ from relaxlang.ir.module import AnyFunc, IRModule
 from relaxlang.ir.struct_info import OBJECT, FuncStructInfo, shape_info
 from relaxlang.ir.visit import Rewriter, Visitor, free_vars, on, walk
 from relaxlang.passes.base import Pass, PassContext
+from relaxlang.passes.bindings import specialize
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,7 @@ class _Lifter(Rewriter):
             outside += (relax.ShapeExpr(tuple(symbols)),)
         callee = relax.GlobalVar(name, FuncStructInfo(None, OBJECT, func.is_pure))
         self.functions[name] = func  # holds the place, so that names stay unique while the body is lifted
-        inside = {old: new for old, new in zip(captured, extra)}
+        inside = dict(zip(captured, extra))
         if var is not None:
             inner_values = (*extra, *((shape,) if shape is not None else ()))
             self.selves[var] = _closure(callee, inner_values, func)
@@ -102,7 +103,7 @@ class _Lifter(Rewriter):
         lifted = relax.Function(
             params, body, func.ret_struct_info, func.is_pure, func.attrs.without("global_symbol"), span=func.span
         )
-        self.functions[name] = lifted
+        lifted = self.functions[name] = _own_symbols(lifted)
         if var is not None:
             del self.selves[var]
         return _closure(callee.replace(struct_info=lifted.struct_info), outside, func)
@@ -121,6 +122,13 @@ def _closure(callee: relax.GlobalVar, values: tuple[relax.Expr, ...], func: rela
     return relax.Call(
         relax.Op("make_closure"), (callee, relax.Tuple(values)), EMPTY, (), func.struct_info, span=func.span
     )
+
+
+def _own_symbols(func: relax.Function) -> relax.Function:
+    """The function with symbolic variables of its own, none shared with the function that it was inside."""
+    scan = _Scan()
+    scan(func)
+    return specialize(func, {v: type(v)(v.name, v.of, span=v.span) for v in scan.symbols})
 
 
 class _Rename(Rewriter):
@@ -190,7 +198,7 @@ class _Scan(Visitor):
 
 def bound_symbols(info: Any) -> list[prim.Var]:
     """The symbolic variables that stand alone as a dimension or value in a struct info; functions' inner ones aside."""
-    from relaxlang.ir.struct_info import PrimStructInfo, ShapeStructInfo, TensorStructInfo
+    from relaxlang.ir.struct_info import PrimStructInfo, ShapeStructInfo, TensorStructInfo, lone_var
 
     found: list[prim.Var] = []
     for node in walk(info):
@@ -200,6 +208,6 @@ def bound_symbols(info: Any) -> list[prim.Var]:
         elif isinstance(node, ShapeStructInfo):
             values = node.values or ()
         elif isinstance(node, PrimStructInfo):
-            values = (node.value,)
-        found += [v for v in values if isinstance(v, prim.Var)]
+            values = () if node.value is None else (node.value,)
+        found += [v for v in map(lone_var, values) if v is not None]
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from relaxlang.ir import relax
+from relaxlang.ir import prim, relax
 from relaxlang.ir.attrs import EMPTY
 from relaxlang.ir.module import AnyFunc, IRModule, function_info
 from relaxlang.ir.struct_info import OBJECT
@@ -57,7 +57,7 @@ class LegalizeOps(Pass):
     only: tuple[str, ...] = ()
 
     def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
-        lowering = OperatorLowering(mod, default_operators(), self._wanted)
+        lowering = OperatorLowering(mod, default_operators(mod), self._wanted)
         for name, func in mod.relax_functions():
             lowering.functions[name] = lowering(func)
         return mod.with_functions(lowering.functions)
@@ -99,7 +99,7 @@ class OperatorLowering(BindingRewriter):
         callee = relax.GlobalVar(name, function_info(kernel.func))
         values: tuple[relax.Expr, ...] = (callee, relax.Tuple(args))
         if kernel.tir_vars:
-            values += (relax.ShapeExpr(kernel.tir_vars),)
+            values += (relax.ShapeExpr(tuple(prim.cast(v, prim.INT64) for v in kernel.tir_vars)),)
         made = relax.Call(relax.Op("call_tir"), values, EMPTY, (kernel.out,), kernel.out, span=call.span)
         return made
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from relaxlang.ir import prim, relax
 from relaxlang.ir.attrs import Attrs
-from relaxlang.ir.struct_info import StructInfo
+from relaxlang.ir.struct_info import OBJECT, FuncStructInfo, StructInfo
 from relaxlang.syntax.document import Doc, bracket, concat
 from relaxlang.syntax.printer.core import Printer, emits
 from relaxlang.syntax.printer.types import annotation_needed, standing_alone
 from relaxlang.syntax.printer.values import mapping_doc
 from relaxlang.syntax.scalars import string_text
 from relaxlang.syntax.spellings import attribute_key
+from relaxlang.syntax.struct_info import call_result, unify
 
 _LEAVES = (
     relax.Var, relax.Constant, relax.ShapeExpr, relax.PrimValue, relax.StringImm, relax.DataTypeImm, relax.GlobalVar,
@@ -48,12 +49,30 @@ def bind(p: Printer, var: relax.Var, value: relax.Expr, *, annotate: bool = True
         _conditional(p, value, var, condition)
         return
     doc = p.doc(value)
-    p.line(concat(_target(p, var, value.struct_info, annotate), " = ", doc))
+    p.line(concat(_target(p, var, _inferred(p, value), annotate), " = ", doc))
 
 
 def _declares(p: Printer, var: relax.Var, value: relax.Function) -> bool:
     """Whether `def var(…)` says all; a variable with struct info of its own is bound in a second line."""
     return not annotation_needed(p, var, value.struct_info) or p.options.types == "all"
+
+
+def _inferred(p: Printer, value: relax.Expr) -> StructInfo | None:
+    """What the parser will infer: of a call of the module's functions the result in terms of the arguments, which a
+    pass may have written in another way."""
+    callee = value.op if isinstance(value, relax.Call) else None
+    if p.module is None or not isinstance(callee, relax.GlobalVar):
+        return value.struct_info
+    function = p.module.functions.get(callee.name)
+    if not isinstance(function, relax.Function) or not isinstance(value, relax.Call):
+        return value.struct_info
+    info = function.struct_info
+    mapping: dict[prim.Var, prim.PrimExpr] = {}
+    if not isinstance(info, FuncStructInfo) or len(info.params or ()) != len(value.args):
+        return value.struct_info
+    for param, arg in zip(info.params or (), value.args):
+        unify(param, arg.struct_info or OBJECT, mapping)
+    return call_result(info, mapping)
 
 
 def _target(p: Printer, var: relax.Var, inferred: StructInfo | None, annotate: bool = True) -> Doc:
