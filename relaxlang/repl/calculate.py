@@ -19,6 +19,7 @@ from relaxlang.base.dtype import DType
 from relaxlang.base.recursion import deep_recursion
 from relaxlang.base.source import Source, Span
 from relaxlang.ir import prim, relax
+from relaxlang.ir.attrs import Attrs
 from relaxlang.ir.module import IRModule, function_info
 from relaxlang.ir.struct_info import StructInfo, TupleStructInfo
 from relaxlang.ops import Operators
@@ -179,7 +180,7 @@ class Calculator(RelaxElaborator):
         params = tuple(v for v in self.leaves if v in used)
         name = self.module.unique_name(RESULT)
         pure = is_pure(body, self.module, _operators(self.unit))
-        function = relax.Function(params, body, result.struct_info, pure)
+        function = relax.Function(params, body, result.struct_info, pure, Attrs({"global_symbol": name}))
         callees = referenced_functions(self.module.with_function(name, function), [name])
         functions = {n: f for n, f in self.module.functions.items() if n in callees}
         program = IRModule(functions, self.module.attrs, self.module.global_infos, self.module.name)

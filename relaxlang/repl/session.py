@@ -17,6 +17,8 @@ from relaxlang.analysis.uses import referenced_functions
 from relaxlang.base.diagnostics import Diagnostic, DiagnosticError, Diagnostics, RelaxlangError, fail
 from relaxlang.base.source import Source, Span
 from relaxlang.ir.module import IRModule
+from relaxlang.ir.relax import Function
+from relaxlang.ir.tir import PrimFunc
 from relaxlang.ops import Operators, default_operators
 from relaxlang.repl.calculate import Calculator, Computation
 from relaxlang.repl.command import Answer
@@ -163,15 +165,17 @@ class Session:
         names = {**self.state.names, **(values or {})}
         return Calculator(self.module, self.operators, names, self.compute, self.state.draws)
 
-    def stages(self, root: str = "", module: IRModule | None = None) -> Stages:
+    def stages(self, root: str = "", module: IRModule | None = None, pipeline: str = "") -> Stages:
         """The current module's way to a program (or that of another one); kept while nothing changes. With a `root`
-        only that function and what it calls become a program, so that a large module does not cost much."""
+        only that function and what it calls become a program, so that a large module does not cost much. `pipeline` is
+        the session's unless one is given."""
         module = self.module if module is None else module
-        key = (id(module), root, self.state.pipeline, self.state.target)
+        pipeline = pipeline or self.state.pipeline
+        key = (id(module), root, pipeline, self.state.target)
         found = self._programs.get(key)
         if found is None:
             part = module if not root else restricted(module, root)
-            found = self._programs[key] = Stages(part, self.state.pipeline, self.state.target, whole=module)
+            found = self._programs[key] = Stages(part, pipeline, self.state.target, whole=module)
             while len(self._programs) > PROGRAMS:
                 self._programs.popitem(last=False)
         return found
@@ -213,9 +217,13 @@ class Session:
 
 
 def restricted(module: IRModule, root: str) -> IRModule:
-    """The module with one function and those that it calls; the module itself when these are all."""
+    """The module with one function and those that it calls. The function is public, so that it outlives all passes."""
     wanted = referenced_functions(module, [root])
-    return module.with_functions({n: f for n, f in module.functions.items() if n in wanted})
+    functions = {n: f for n, f in module.functions.items() if n in wanted}
+    function = functions[root]
+    if isinstance(function, (Function, PrimFunc)) and function.is_private:
+        functions[root] = function.replace(attrs=function.attrs.with_(global_symbol=root))
+    return module.with_functions(functions)
 
 
 def _checked(module: IRModule) -> IRModule:

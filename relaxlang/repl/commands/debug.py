@@ -92,9 +92,9 @@ def debug(session: Session, argument: Span) -> Answer:
 
 
 def launch(session: Session, call: Invocation, order: Order) -> Answer:
-    """Start a call under the debugger."""
+    """Start a call under the debugger: without optimisations, so that every binding is there."""
     _end(session)
-    stages = session.stages(call.function)
+    stages = session.stages(call.function, pipeline="minimum")
 
     def holds(condition: str, values: dict[str, Any]) -> bool:
         return bool(_evaluate(session, condition, values))
@@ -126,7 +126,7 @@ def _stopped(session: Session, stop: Stop, notes: Iterable[str] = ()) -> Answer:
 
 def _line(place: Place) -> str:
     if place.line is None:
-        return f"{place.function}: about to return"
+        return f"{place.function}: its end, or what optimisation made of it"
     span = place.line.binding.span
     where = f"   {span}" if span is not None else ""
     text = " ".join(str(place.line.binding).split())

@@ -111,6 +111,8 @@ class Terminal:
         )  # fmt: skip
         os.close(slave)
 
+    log = b""
+
     def send(self, keys: str) -> None:
         """Type."""
         os.write(self.master, keys.encode())
@@ -122,7 +124,7 @@ class Terminal:
             if not select.select([self.master], [], [], 0.1)[0]:
                 continue
             try:
-                raw += os.read(self.master, 65536)
+                raw += self._read()
             except OSError:  # how Linux says that the other side is closed
                 break
             if raw.endswith(b"\x1b[6n"):
@@ -131,6 +133,11 @@ class Terminal:
             if re.search(pattern, text):
                 return text
         raise AssertionError(f"{pattern!r} did not come:\n{raw.decode(errors='replace')}")
+
+    def _read(self) -> bytes:
+        found = os.read(self.master, 65536)
+        self.log += found
+        return found
 
     def interrupt(self, pattern: str) -> None:
         """Press Ctrl-C until a pattern is printed: while the line editor still reads keys, it does nothing."""
@@ -190,4 +197,4 @@ def test_at_a_terminal(tmp_path: Path, term: str) -> None:
         terminal.send(":quit\r")
     finally:
         code = terminal.close()
-    assert code == 0
+    assert code == 0, terminal.log.decode(errors="replace")
