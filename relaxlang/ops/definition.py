@@ -36,8 +36,9 @@ class OpParam(Node):
 class OpDef(Node):
     """An operator.
 
-    `name` is what stands after `R.` (`nn.relu`); `scope` holds the names of the file it stands in. The span is that of
-    its name in the file.
+    `name` is what stands after `R.` (`nn.relu`); `scope` holds the names of the file it stands in; `view` says that the
+    result has the elements of the first argument, in the same row-major order. The span is that of its name in the
+    file.
     """
 
     name: str
@@ -47,6 +48,7 @@ class OpDef(Node):
     doc: str
     pure: bool
     scope: Scope
+    view: bool = False
 
     @property
     def arg_params(self) -> tuple[OpParam, ...]:
@@ -83,7 +85,7 @@ def _is_op_decorator(decorator: tree.Expr) -> bool:
 
 def read_definition(function: tree.FunctionDef, scope: Scope) -> OpDef:
     """The definition that an `@R.op` function states. Raises DiagnosticError for one that is not well made."""
-    name, pure = function.name, True
+    name, options = function.name, {"pure": True, "view": False}
     for decorator in function.decorators:
         if isinstance(decorator, tree.Call) and _is_op_decorator(decorator):
             for arg in decorator.args:
@@ -93,14 +95,14 @@ def read_definition(function: tree.FunctionDef, scope: Scope) -> OpDef:
             for keyword in decorator.keywords:
                 if keyword.name == "sugar":  # the symbol that stands for it, which the library's index reads
                     continue
-                if keyword.name != "pure" or not isinstance(keyword.value, tree.Constant):
+                if keyword.name not in options or not isinstance(keyword.value, tree.Constant):
                     raise error(
                         "RLX0130",
                         f"`@R.op` has no option `{keyword.name}`",
                         keyword.span,
-                        help="write `pure=False` or nothing",
+                        help="options are `pure=False`, `view=True` and `sugar`",
                     )
-                pure = bool(keyword.value.value)
+                options[keyword.name] = bool(keyword.value.value)
     if function.returns is None:
         raise error(
             "RLX0131", f"the operator `{name}` does not state its result", function.span, help="add `-> R.Tensor(…)`"
@@ -121,7 +123,7 @@ def read_definition(function: tree.FunctionDef, scope: Scope) -> OpDef:
         and isinstance(body[0].value.value, str)
     ):
         doc, body = body[0].value.value, body[1:]
-    return OpDef(name, params, function.returns, body, doc, pure, scope, span=function.span)
+    return OpDef(name, params, function.returns, body, doc, options["pure"], scope, options["view"], span=function.span)
 
 
 def _read_param(param: tree.Parameter) -> OpParam:

@@ -75,6 +75,10 @@ class Operators:
         with deep_recursion():
             return lower_call(self.get(call.op.name, call.span), call, self.get)
 
+    def is_view(self, name: str) -> bool:
+        """Whether the operator's result has the elements of its first argument, in the same row-major order."""
+        return self.get(name).view
+
     def is_pure(self, name: str) -> bool:
         """Whether the operator has no side effect."""
         return self.get(name).pure
