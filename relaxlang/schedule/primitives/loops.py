@@ -65,11 +65,11 @@ def simplified(realize: BlockRealize, iters: Mapping[Var, Range], analyzer: Anal
         for var, dom in iters.items():
             analyzer.bind(var, dom)
         parts = [analyzer.simplify(p) for p in conjuncts(realize.predicate)]
-        if parts:  # where the condition leaves one iteration of a loop, the binding still says which loop it is
-            values = [
-                v if set(free_vars(v)) == set(free_vars(old)) else analyzer.simplify(old)
-                for v, old in zip(values, realize.iter_values)
-            ]
+        # Where a loop has one iteration, or the condition leaves one, the binding still says which loop it is.
+        values = [
+            old if isinstance(old, Var) else v if set(free_vars(v)) == set(free_vars(old)) else analyzer.simplify(old)
+            for v, old in zip(values, realize.iter_values)
+        ]
     predicate = IntImm(BOOL, 1) if not parts else parts[0]
     for part in parts[1:]:
         predicate = conjunction(predicate, part)

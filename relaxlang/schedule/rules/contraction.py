@@ -74,8 +74,10 @@ def tile(m: int | None, n: int | None, lanes: int, processor: Processor) -> tupl
     """Rows and vectors of the register tile: as many accumulators as registers allow, and little beyond the edges."""
     best, chosen = 0.0, (1, 1)
     for vectors, quality in _QUALITY:
-        most = (processor.registers - 3) // vectors - 1
-        for rows in range(1, min(most, 8) + 1):
+        most = processor.registers * 3 // 4 // vectors
+        if vectors == 3 and processor.registers > 16:
+            most -= 1  # one row more spills
+        for rows in range(1, min(most, 8, m or 8) + 1):
             hidden = min(1.0, rows * vectors / 12)  # as many sums as it takes to hide the latency of one
             score = quality * hidden * _used(m, rows) * _used(n, vectors * lanes) * (1 + rows / 200)
             if score > best:
