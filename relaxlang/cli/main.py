@@ -58,7 +58,7 @@ def _guarded(words: Sequence[str]) -> int:
 
 
 def _run(words: Sequence[str], guard: CrashGuard) -> int:
-    reporter = Reporter()
+    reporter = Reporter(_asked_style(words))
     try:
         line = read_command_line(words)
         reporter = Reporter(line.value("--diagnostics", "human"), line.value("--color", "auto"))
@@ -73,7 +73,9 @@ def _run(words: Sequence[str], guard: CrashGuard) -> int:
         if not line.files and not line.has("--dump-pipeline"):
             from relaxlang.cli.help import USAGE_TEXT
 
-            reporter.say(f"{USAGE_TEXT}\n\nerror: no input file; `relaxc --help` shows the options\n")
+            if reporter.style == "human":
+                reporter.say(f"{USAGE_TEXT}\n\n")
+            reporter.error(RelaxlangError("no input file; `relaxc --help` shows the options"), in_program=False)
             return USAGE
         if line.has("--fmt") or line.has("--fix"):
             from relaxlang.cli.rewrite import rewrite
@@ -85,6 +87,13 @@ def _run(words: Sequence[str], guard: CrashGuard) -> int:
         return FAULTY_PROGRAM
     finally:
         reporter.finish()
+
+
+def _asked_style(words: Sequence[str]) -> str:
+    """The style of diagnostics that a command line asks for which could not be read as a whole."""
+    known = ("human", "short", "json", "github")
+    given = [style for style in known if f"--diagnostics={style}" in words]
+    return given[-1] if given else "human"
 
 
 def _answer(line: CommandLine) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from relaxlang.base.diagnostics import fail
 from relaxlang.base.node import Node, node
 from relaxlang.ir.attrs import EMPTY, Attrs
+from relaxlang.ir.printing import Printable
 from relaxlang.ir.relax import ExternFunc, Function, GlobalVar
 from relaxlang.ir.struct_info import OBJECT, FuncStructInfo, StructInfo, tensor_info
 from relaxlang.ir.tir import PrimFunc
@@ -29,7 +30,7 @@ class DummyGlobalInfo(Node):
     """A global info without content."""
 
 
-class IRModule:
+class IRModule(Printable):
     """An immutable module: functions by name, in order; `attrs`; `global_infos` (lists by name).
 
     `mod["main"]` is a function; the `with_…` methods return changed copies.
@@ -100,16 +101,6 @@ class IRModule:
     def with_attrs(self, attrs: Attrs) -> IRModule:
         """A copy with other attributes."""
         return IRModule(self.functions, attrs, self.global_infos, self.name)
-
-    def script(self, **options: Any) -> str:
-        """The module as text; see `relaxlang.syntax.printer` for the options."""
-        from relaxlang.ir.printing import script
-
-        return script(self, **options)
-
-    def show(self, **options: Any) -> None:
-        """Print the module."""
-        print(self.script(**options))
 
     def __str__(self) -> str:
         return self.script()

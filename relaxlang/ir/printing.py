@@ -13,6 +13,20 @@ def install_printer(printer: Callable[..., str]) -> None:
     _printer[:] = [printer]
 
 
+class Printable:
+    """What prints itself, as modules and functions do."""
+
+    __slots__ = ()
+
+    def script(self, **options: Any) -> str:
+        """The text; see `relaxlang.syntax.printer` for the options."""
+        return script(self, **options)
+
+    def show(self, **options: Any) -> None:
+        """Print the text."""
+        print(self.script(**options))
+
+
 def script(node: Any, **options: Any) -> str:
     """The text of a node: a module, a function, or any fragment. Without a printer, its `repr`."""
     return _printer[0](node, **options) if _printer else repr(node)

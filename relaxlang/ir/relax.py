@@ -13,6 +13,7 @@ from relaxlang.base.dtype import DType
 from relaxlang.base.node import Node, node
 from relaxlang.ir.attrs import EMPTY, Attrs
 from relaxlang.ir.prim import PrimExpr
+from relaxlang.ir.printing import Printable
 from relaxlang.ir.struct_info import (
     OBJECT,
     FuncStructInfo,
@@ -269,7 +270,7 @@ class DataflowBlock(BindingBlock):
 
 # --- functions --------------------------------------------------------------------------------------------------------
 @node
-class Function(Expr):
+class Function(Expr, Printable):
     """A function. `ret_struct_info` None: not declared and not inferred."""
 
     params: tuple[Var, ...]
@@ -295,7 +296,7 @@ def seq_expr(bindings: Sequence[Binding], body: Expr) -> SeqExpr:
 
 
 __all__ = [
-    "Binding", "BindingBlock", "Call", "Constant", "DataTypeImm", "DataflowBlock", "DataflowVar", "Expr", "ExternFunc",
-    "Function", "GlobalVar", "If", "MatchCast", "Op", "PrimStructInfo", "PrimValue", "SeqExpr", "ShapeExpr", "StringImm",
-    "Tuple", "TupleGetItem", "Var", "VarBinding", "seq_expr",
+    "Binding", "BindingBlock", "Call", "Constant", "DataTypeImm", "DataflowBlock", "DataflowVar", "Expr",
+    "ExternFunc", "Function", "GlobalVar", "If", "MatchCast", "Op", "PrimStructInfo", "PrimValue", "SeqExpr",
+    "ShapeExpr", "StringImm", "Tuple", "TupleGetItem", "Var", "VarBinding", "seq_expr", "shape_info",
 ]  # fmt: skip

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from relaxlang.base.dtype import DType
 from relaxlang.base.node import Node, node
 from relaxlang.ir.attrs import EMPTY, Attrs
 from relaxlang.ir.prim import INT32, IntImm, PrimExpr, Var
-
-if TYPE_CHECKING:
-    from relaxlang.ir.relax import Function
+from relaxlang.ir.printing import Printable
 
 ForKind = Literal["serial", "parallel", "vectorized", "unroll", "thread_binding"]
 IterKind = Literal["spatial", "reduce", "scan", "opaque", "thread"]
@@ -256,7 +254,7 @@ class BlockRealize(Stmt):
 
 # --- functions --------------------------------------------------------------------------------------------------------
 @node
-class PrimFunc(Node):
+class PrimFunc(Node, Printable):
     """A function over buffers and scalars. `buffer_map` gives the buffer of each handle parameter.
 
     `ret_type` is None for functions that return nothing.
@@ -277,9 +275,6 @@ class PrimFunc(Node):
         from relaxlang.ir.printing import script
 
         return script(self)
-
-
-BaseFunc = "PrimFunc | Function"
 
 
 def seq(*stmts: Stmt | None) -> Stmt:
