@@ -93,6 +93,29 @@ def node(cls: type[_T]) -> type[_T]:
     return made  # type: ignore[no-any-return]
 
 
+def same_fields(a: Node, b: Node) -> bool:
+    """Whether two nodes with `HASHED` are equal field by field, all the way down, without recursion.
+
+    What is in the fields besides such nodes and tuples compares by `==`.
+    """
+    work: list[tuple[Any, Any]] = [(a, b)]
+    while work:
+        x, y = work.pop()
+        if x is y:
+            continue
+        if isinstance(x, Node) and x.HASHED:
+            if x.__class__ is not y.__class__ or x._hash != y._hash:  # type: ignore[attr-defined]
+                return False
+            work.extend((getattr(x, name), getattr(y, name)) for name in x.FIELDS)
+        elif isinstance(x, tuple) and isinstance(y, tuple):
+            if len(x) != len(y):
+                return False
+            work.extend(zip(x, y))
+        elif x != y:
+            return False
+    return True
+
+
 def _constructor(cls: Any, fields: list[str], defaults: dict[str, Any]) -> Callable[..., None]:
     keep = [n for n in fields if n not in defaults] + [n for n in fields if n in defaults]
     head = ", ".join(["self"] + [f"{n}=_default_{n}" if n in defaults else n for n in keep] + ["*", "span=None"])

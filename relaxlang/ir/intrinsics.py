@@ -29,7 +29,8 @@ def _table(*rows: Intrinsic) -> dict[str, Intrinsic]:
 
 
 _FLOAT_1 = (
-    "exp exp2 exp10 erf tanh sigmoid log log2 log10 log1p tan cos cosh sin sinh asin acos atan asinh acosh atanh sqrt rsqrt"
+    "exp exp2 exp10 erf tanh sigmoid log log2 log10 log1p tan cos cosh sin sinh asin acos atan asinh acosh atanh sqrt "
+    "rsqrt"
 ).split()
 _ROUNDING = "floor ceil trunc round nearbyint".split()
 _FLOAT_2 = "atan2 hypot copysign nextafter fmod".split()
@@ -80,7 +81,8 @@ INTRINSICS: dict[str, Intrinsic] = _table(
 
 CARRIED: frozenset[str] = frozenset(
     """
-    anylist_getitem anylist_resetitem anylist_setitem_call_cpacked anylist_setitem_call_packed call_ffi_kernel call_intrin
+    anylist_getitem anylist_resetitem anylist_setitem_call_cpacked anylist_setitem_call_packed call_ffi_kernel
+    call_intrin
     call_kernel call_pure_intrin dp4a end_profile_intrinsic get_active_lane_mask handle_add_byte_offset lookup_param
     make_filled_simdgroup_matrix masked_load masked_store mem_copy mma_fill mma_store print_buffer ptx_arrive_barrier
     ptx_arrive_barrier_expect_tx ptx_commit_group ptx_cp_async ptx_cp_async_barrier ptx_cp_async_bulk
@@ -92,11 +94,12 @@ CARRIED: frozenset[str] = frozenset(
     tvm_thread_context tvm_thread_invariant tvm_throw_last_error tvm_tuple tvm_warp_activemask tvm_warp_shuffle
     tvm_warp_shuffle_down tvm_warp_shuffle_up type_annotation TVMBackendAllocWorkspace TVMBackendFreeWorkspace
     vectorcombine vectorhigh vectorlow check_return tvm_check_return tvm_intrin_call nd_mem_alloc_with_scope prefetch
-    ignore_loop_partition tvm_call_packed_lowered tvm_call_cpacked_lowered llvm_lookup_intrinsic_id dma_copy dma_wait dma_start_group dma_end_group
+    ignore_loop_partition tvm_call_packed_lowered tvm_call_cpacked_lowered llvm_lookup_intrinsic_id dma_copy dma_wait
+    dma_start_group dma_end_group
     """.split()
 )
-"""Intrinsics of TVM that no back end here runs. They are read and printed as they are written: the type of the result is
-`dtype=`, and a handle without it."""
+"""Intrinsics of TVM that no back end here runs. They are read and printed as they are written: the type of the result
+is `dtype=`, and a handle without it."""
 
 CARRIED_NAMESPACES: frozenset[str] = frozenset(
     "ptx cuda metal nvshmem tile tmem warp warpgroup cluster cta_group smem simdgroup nki webgpu".split()

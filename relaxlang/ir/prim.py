@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from typing import TYPE_CHECKING, ClassVar, TypeVar, Union
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from relaxlang.base.dtype import DType, dtype
-from relaxlang.base.node import Node, node
+from relaxlang.base.node import Node, node, same_fields
 
 if TYPE_CHECKING:
     from relaxlang.ir.relax import GlobalVar
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 BOOL, INT32, INT64 = dtype("bool"), dtype("int32"), dtype("int64")
 FLOAT32, HANDLE, VOID = dtype("float32"), dtype("handle"), dtype("void")
-_E = TypeVar("_E", bound="PrimExpr")
 
 
 def _truth(of: DType) -> DType:
@@ -42,7 +41,7 @@ class PrimExpr(Node):
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
-        return isinstance(other, PrimExpr) and self._hash == other._hash and _same(self, other)
+        return isinstance(other, PrimExpr) and self._hash == other._hash and same_fields(self, other)
 
     def __str__(self) -> str:
         from relaxlang.ir.printing import script
@@ -106,7 +105,7 @@ class PrimExpr(Node):
         return fold(GE, *match(self, other))
 
 
-PrimLike = Union[PrimExpr, int, float, bool]
+PrimLike: TypeAlias = "PrimExpr | int | float | bool"
 
 
 # --- leaves -----------------------------------------------------------------------------------------------------------
@@ -160,6 +159,12 @@ class FloatImm(PrimExpr):
     value: float
     HASHED: ClassVar[bool] = False
     DERIVED: ClassVar[dict[str, str]] = {"dtype": "of", "_hash": "hash((of, _bits(value)))"}
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, FloatImm) and self.of is other.of and _bits(self.value) == _bits(other.value)
 
 
 def _bits(value: float) -> bytes:
@@ -361,7 +366,7 @@ class Let(PrimExpr):
 
 @node
 class Call(PrimExpr):
-    """An intrinsic (`op` is its name, a key of `ir.intrinsics.INTRINSICS`) or a call of another function of the module."""
+    """A call of an intrinsic (`op` is its name in `ir.intrinsics.INTRINSICS`) or of another function of the module."""
 
     of: DType
     op: str | GlobalVar
@@ -414,21 +419,20 @@ def wrap(value: int, of: DType) -> int:
 
 
 def as_prim(value: PrimLike, like: DType | None = None) -> PrimExpr:
-    """A Python number as a constant: of type `like` when given, else bool, int64 for wide and int32 for other ints, float32."""
+    """A number as a constant: of type `like` when given, else bool, int32 (int64 when it is wide) or float32."""
     if isinstance(value, PrimExpr):
         return value
-    if isinstance(value, bool):
-        return IntImm(BOOL, int(value)) if like is None else const(value, like)
+    if like is not None and isinstance(value, int):
+        return const(value, like)
     if isinstance(value, int):
-        if like is not None:
-            return const(value, like)
-        return IntImm(INT32 if -(1 << 31) <= value < 1 << 31 else INT64, value)
+        return IntImm(
+            BOOL if isinstance(value, bool) else INT32 if -(1 << 31) <= value < 1 << 31 else INT64, int(value)
+        )
     return FloatImm(FLOAT32 if like is None or not like.is_float else like.scalar, value)
 
 
 def match(a: PrimLike, b: PrimLike) -> tuple[PrimExpr, PrimExpr]:
-    """Both operands in one type: plain numbers take the other's; a scalar is broadcast to a vector; else the wider wins,
-    and a float wins over an integer."""
+    """Both operands in one type: a plain number takes the other's, a scalar becomes a vector, the wider wins."""
     if not isinstance(a, PrimExpr):
         a = as_prim(a, b.dtype if isinstance(b, PrimExpr) else None)
     if not isinstance(b, PrimExpr):
@@ -493,31 +497,5 @@ def fold(kind: type[BinaryOp] | type[CmpOp], a: PrimExpr, b: PrimExpr) -> PrimEx
             return a
         if b.value == 0 and kind is Mul:
             return b
-    if isinstance(a, IntImm) and ((a.value == 0 and kind is Add) or (a.value == 1 and kind is Mul)):
-        return b
-    return kind(a, b)
-
-
-# --- equality ---------------------------------------------------------------------------------------------------------
-def _same(a: PrimExpr, b: PrimExpr) -> bool:
-    """Structural equality without recursion."""
-    work: list[tuple[object, object]] = [(a, b)]
-    while work:
-        x, y = work.pop()
-        if x is y:
-            continue
-        if isinstance(x, PrimExpr):
-            if type(x) is not type(y) or x._hash != y._hash or isinstance(x, Var):
-                return False
-            if isinstance(x, FloatImm):
-                if not isinstance(y, FloatImm) or x.of is not y.of or _bits(x.value) != _bits(y.value):
-                    return False
-                continue
-            work.extend((getattr(x, name), getattr(y, name)) for name in x.FIELDS)
-        elif isinstance(x, tuple) and isinstance(y, tuple):
-            if len(x) != len(y):
-                return False
-            work.extend(zip(x, y))
-        elif x != y:
-            return False
-    return True
+    neutral = isinstance(a, IntImm) and ((a.value == 0 and kind is Add) or (a.value == 1 and kind is Mul))
+    return b if neutral else kind(a, b)

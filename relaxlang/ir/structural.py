@@ -24,7 +24,9 @@ from relaxlang.ir.printing import script
 # --- how the fields of a class take part ------------------------------------------------------------------------------
 # use: compare. define (`+`): match the variables in the field. bind (`*`): match buffers, and the scalar variables that
 # are free in a struct info or a buffer's shape. param (`@`): match variables of Relax, and bind in their struct info.
-Mode = Literal["use", "define", "bind", "param"]
+# function: as use, and what was matched in another function of the module is forgotten. forget: what was matched since
+# the struct info of a function began, whose variables are its own, is forgotten.
+Mode = Literal["use", "define", "bind", "param", "function", "forget"]
 _MODES: dict[str, Mode] = {"+": "define", "*": "bind", "@": "param"}
 _Order = tuple[tuple[Mode, str], ...]
 
@@ -113,6 +115,7 @@ class _Comparison:
         self.map_free_vars = map_free_vars
         self.to_right: dict[Any, Any] = {}
         self.to_left: dict[Any, Any] = {}
+        self.matched: list[tuple[Any, Any]] = []
         self.only_same = True  # so far every variable was matched with itself
         self.work: list[tuple[Mode, Any, Any, _Path]] = []
 
@@ -121,6 +124,11 @@ class _Comparison:
         self.work.append(("use", a, b, _Path(None, "", a, b)))
         while self.work:
             mode, x, y, path = self.work.pop()
+            if mode == "forget":
+                self._forget(x)
+                continue
+            if mode == "function":
+                self.to_right, self.to_left, self.only_same, mode = {}, {}, True, "use"
             reason = self.compare(mode, x, y, path)
             if reason is not None:
                 return reason, path
@@ -150,6 +158,8 @@ class _Comparison:
             same = a.of is b.of and _bits(a.value) == _bits(b.value)
             return None if same else f"{a.of} {a.value!r} against {b.of} {b.value!r}"
         if isinstance(a, Node):
+            if isinstance(a, si.FuncStructInfo):
+                self.work.append(("forget", len(self.matched), None, path))
             if isinstance(a, tir.PrimFunc):
                 return self._prim_func(a, b, path)
             for step, name in reversed(_order(a)):
@@ -190,7 +200,7 @@ class _Comparison:
         self.later("use", a, b, "global_infos", path)
         self.later("use", a, b, "attrs", path)
         for name in sorted(a.functions, reverse=True):
-            self.push("use", a.functions[name], b.functions[name], f".{name}", path)
+            self.push("function", a.functions[name], b.functions[name], f".{name}", path)
         return None
 
     def _prim_func(self, a: tir.PrimFunc, b: tir.PrimFunc, path: _Path) -> str | None:
@@ -248,7 +258,15 @@ class _Comparison:
         if old_left is not None:
             self.to_right.pop(old_left, None)
         self.to_right[a], self.to_left[b] = b, a
+        self.matched.append((a, b))
         self.only_same = self.only_same and a is b
+
+    def _forget(self, since: int) -> None:
+        """Undo what was matched after the first `since` matches."""
+        for a, b in self.matched[since:]:
+            if self.to_right.get(a) is b:
+                del self.to_right[a], self.to_left[b]
+        del self.matched[since:]
 
 
 def _bits(value: float) -> bytes:
@@ -330,13 +348,19 @@ class _Hash:
         digest = blake2b(digest_size=8)
         self.work.append(("use", node))
         while self.work:
-            digest.update(self.token(*self.work.pop()))
+            mode, value = self.work.pop()
+            if mode == "forget":
+                self.numbers = {k: v for k, v in self.numbers.items() if v < value}
+                continue
+            digest.update(self.token(mode, value))
             digest.update(b"\0")
         return int.from_bytes(digest.digest(), "little")
 
     def token(self, mode: Mode, value: Any) -> bytes:
         """What a value itself adds to the hash; its parts are put on the stack."""
         name: str = value.__class__.__name__
+        if mode == "function":
+            self.numbers, mode = {}, "use"
         if isinstance(value, (prim.Var, relax.Var, tir.Buffer)):
             return self.variable(mode, value)
         if isinstance(value, relax.Constant):
@@ -363,12 +387,16 @@ class _Hash:
         """Put the parts of a node or module on the stack."""
         if isinstance(value, IRModule):
             self.closed = True
-            self.work += [("use", value.global_infos), ("use", value.attrs), ("use", value.functions)]
+            for key in sorted(value.functions, reverse=True):
+                self.work += [("function", value.functions[key]), ("use", key)]
+            self.work += [("use", value.global_infos), ("use", value.attrs)]
         elif isinstance(value, tir.PrimFunc):
             buffers = tuple([value.buffer_map.get(v) for v in value.params])
             self.work += [("use", value.body), ("use", value.attrs), ("use", value.ret_type), ("bind", buffers)]
             self.work.append(("define", value.params))
         else:
+            if isinstance(value, si.FuncStructInfo):
+                self.work.append(("forget", len(self.numbers)))
             for step, name in reversed(_order(value)):
                 self.work.append(("bind" if mode == "bind" and step == "use" else step, getattr(value, name)))
 

@@ -155,7 +155,7 @@ def free_vars(root: Node | tuple[Any, ...]) -> list[prim.Var]:
 
 
 class Substitute(Rewriter):
-    """Replaces scalar variables. Buffers whose shape, strides, offset or pointer mention one are replaced too, each once."""
+    """Replaces scalar variables, and (each once) the buffers whose shape, strides, offset or pointer mention one."""
 
     def __init__(self, mapping: Mapping[prim.Var, PrimExpr]) -> None:
         self.mapping = mapping
