@@ -18,7 +18,7 @@ from relaxlang.syntax.comptime import Namespace, Scope, error, silent
 from relaxlang.syntax.elaborate.unit import Unit
 from relaxlang.syntax.parser import parse_quoted
 
-_WORD = re.compile(r"[A-Za-z_]\w*")
+_WORD = re.compile(r"[^\W\d]\w*")
 SHAPED = frozenset({"Tensor", "Shape", "Buffer", "DTensor", "DynTensorType", "TensorType", "Prim", "match_buffer"})
 
 

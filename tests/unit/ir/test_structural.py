@@ -186,3 +186,28 @@ def test_modules_are_closed():
     assert structural_equal(module("m"), module("k"))
     assert structural_hash(module("m")) == structural_hash(module("k"))
     assert not structural_equal(module("m")["f"], module("k")["f"])
+
+
+def test_dimensions_of_function_types_are_their_own():
+    def callable_over(n):
+        return si.FuncStructInfo((si.tensor_info((n,), F32),), si.tensor_info((n,), F32))
+
+    n, m = prim.Var("n", I64), prim.Var("m", I64)
+    shared = relax.Var("f", si.TupleStructInfo((callable_over(n), callable_over(n))))
+    separate = relax.Var("f", si.TupleStructInfo((callable_over(n), callable_over(m))))
+    assert structural_equal(shared, separate, map_free_vars=True)
+    outer = relax.Var("f", si.TupleStructInfo((si.tensor_info((n,)), callable_over(n))))
+    other = relax.Var("f", si.TupleStructInfo((si.tensor_info((m,)), callable_over(n))))
+    assert not structural_equal(outer, other, map_free_vars=True)
+
+
+def test_functions_of_a_module_share_no_variables():
+    def identity(n):
+        x = relax.Var("x", si.tensor_info((n,), F32))
+        return relax.Function((x,), relax.SeqExpr((), x), x.struct_info)
+
+    n, m = prim.Var("n", I64), prim.Var("m", I64)
+    shared = IRModule({"f": identity(n), "g": identity(n)})
+    separate = IRModule({"f": identity(n), "g": identity(m)})
+    assert structural_equal(shared, separate)
+    assert structural_hash(shared) == structural_hash(separate)
