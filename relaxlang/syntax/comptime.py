@@ -160,7 +160,10 @@ class Evaluator:
             return Builtin(
                 "astype", lambda ev, args, kwargs, node: prim.Cast(as_dtype(args[0], node.span), value, span=node.span)
             )
-        raise error("RLX0102", f"{describe(value)} has no attribute `{name}`", span)
+        known = [method for kind, method in METHODS if isinstance(value, kind)]
+        known += _BUFFER_FIELDS if isinstance(value, tir.Buffer) else ()
+        known += ("dtype", "astype") if isinstance(value, PrimExpr) else ()
+        raise error("RLX0102", f"{describe(value)} has no attribute `{name}`", span, **suggestion(name, known, span))
 
     def item(self, value: Any, index: Any, span: Span | None) -> Any:
         """`value[index]`; a buffer gives a load, or a region when the index holds a slice."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from relaxlang.base.dtype import DType
 from relaxlang.base.source import Span
+from relaxlang.base.suggest import suggestion
 from relaxlang.ir import prim, tir
 from relaxlang.ir.prim import PrimExpr
 from relaxlang.syntax import tree
@@ -82,9 +83,9 @@ def spec(
     fields = dict(zip(_FIELDS, args))
     for name, value in kwargs.items():
         if name not in _FIELDS and name not in _IGNORED:
-            raise error(
-                "RLX0114", f"a buffer has no field `{name}`", node.span, help="fields are " + ", ".join(_FIELDS[:6])
-            )
+            hint = suggestion(name, _FIELDS, node.span)
+            hint["help"] = hint["help"] or "fields are " + ", ".join(_FIELDS[:6])
+            raise error("RLX0114", f"a buffer has no field `{name}`", node.span, **hint)
         fields[name] = value
     return BufferSpec(node, shape, dtype, fields)
 

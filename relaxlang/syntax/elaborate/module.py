@@ -10,6 +10,7 @@ from typing import Any
 
 from relaxlang.base.diagnostics import DiagnosticError
 from relaxlang.base.dtype import dtype
+from relaxlang.base.suggest import suggestion
 from relaxlang.ir import relax, tir
 from relaxlang.ir.attrs import Attrs
 from relaxlang.ir.module import AnyFunc, IRModule
@@ -244,8 +245,7 @@ class ModuleElaborator:
         options = self._options(stmt, scope)
         span = head(stmt)
         if not any(k in ("T.prim_func", "R.function") for k in kinds):
-            what = f"`@{kinds[0]}` is not known" if kinds else f"`{stmt.name}` has no decorator"
-            raise error("RLX0146", what, head(stmt), help="a function is `@R.function` or `@T.prim_func`")
+            raise _not_decorated(stmt, kinds)
         name = options.pop("name", stmt.name)
         if scope is self.outer and "R.function" in kinds:
             name = _symbol(stmt) or name
@@ -270,9 +270,32 @@ class ModuleElaborator:
         options: dict[str, Any] = {}
         for decorator in stmt.decorators:
             for keyword in decorator.keywords if isinstance(decorator, tree.Call) else ():
-                if keyword.name is not None:
-                    options[keyword.name] = self.ev.expr(keyword.value, scope)
+                if keyword.name is None:
+                    continue
+                if keyword.name not in _DECORATOR_OPTIONS and self.unit.check:
+                    name = dotted(decorator)
+                    raise error("RLX0114", f"`{name}` has no option `{keyword.name}`", keyword.span,
+                                **suggestion(keyword.name, _DECORATOR_OPTIONS, keyword.span))  # fmt: skip
+                options[keyword.name] = self.ev.expr(keyword.value, scope)
         return options
+
+
+_DECORATOR_OPTIONS = ("pure", "private", "check_well_formed", "s_tir", "persistent", "name", "metadata")
+"""The options of `@R.function` and `@T.prim_func` in all releases."""
+
+
+def _not_decorated(stmt: tree.FunctionDef, kinds: list[str]) -> DiagnosticError:
+    """The error for a function that is none of the language's."""
+    if not kinds:
+        return error("RLX0146", f"`{stmt.name}` has no decorator", head(stmt), help=_DECORATORS)
+    written, span = dotted(stmt.decorators[0]), stmt.decorators[0].span
+    hint = suggestion(
+        written.rpartition(".")[2], ("function", "prim_func", "macro"), span, kinds[0].partition(".")[0] + "."
+    )
+    return error("RLX0146", f"`@{written}` is not known", span, help=hint["help"] or _DECORATORS, fixes=hint["fixes"])
+
+
+_DECORATORS = "a function is `@R.function` or `@T.prim_func`"
 
 
 def _unchecked(decorator: tree.Expr) -> bool:

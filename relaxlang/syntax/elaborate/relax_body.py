@@ -12,6 +12,7 @@ from typing import Any, cast
 from relaxlang.base.diagnostics import Diagnostic, DiagnosticError
 from relaxlang.base.dtype import DType
 from relaxlang.base.source import Span
+from relaxlang.base.suggest import suggestion
 from relaxlang.ir import prim, relax
 from relaxlang.ir.attrs import EMPTY, Attrs
 from relaxlang.ir.prim import PrimExpr
@@ -225,7 +226,8 @@ class RelaxElaborator(Evaluator):
             known = info.dtype if name == "dtype" else info.ndim if info.ndim >= 0 else None
             if known is not None:
                 return known
-        raise error("RLX0102", f"{self.said(value)} has no attribute `{name}`", span)
+        hint = suggestion(name, ("shape", "dtype", "ndim", "astype", "struct_info"), span)
+        raise error("RLX0102", f"{self.said(value)} has no attribute `{name}`", span, **hint)
 
     def item(self, value: Any, index: Any, span: Span | None) -> Any:
         if (
