@@ -23,7 +23,7 @@ from tests.property.modules import FUEL, module, modules
 COUNT = int(os.environ.get("RELAXLANG_ROUND_TRIP", "400"))
 SHARES = 4
 GONE = (tir.Allocate, tir.AllocConst, tir.BufferRealize)
-"""What no release since TVM 0.24 can say."""
+"""What no release since TVM 0.24 can say; since 0.26 there are no `SizeVar`s either."""
 DIALECTS = ("tvm-0.11", "tvm-0.17", "tvm-0.22", "tvm-0.24", "tvm-0.27")
 RELAXED = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 
@@ -65,5 +65,6 @@ def test_options(options: dict[str, Any]) -> None:
 def test_dialects_are_read_back(dialect: str) -> None:
     for seed in range(COUNT // 8):
         mod = module(seeded(f"dialects {seed}", FUEL))
-        if not any(isinstance(n, GONE) for _, f in mod.prim_funcs() for n in walk(f)):
+        gone = any(isinstance(n, GONE) for _, f in mod.prim_funcs() for n in walk(f))
+        if not gone and not (dialect == "tvm-0.27" and "is_size_var" in mod.script()):
             check(mod, dialect=dialect)

@@ -16,6 +16,7 @@ from relaxlang.base.dtype import DType
 from relaxlang.base.node import Node, node
 from relaxlang.ir import prim, tir
 from relaxlang.ir.module import IRModule
+from relaxlang.ir.visit import free_vars
 from relaxlang.syntax import spellings
 from relaxlang.syntax.document import Doc, Mark, bracket, concat, render
 from relaxlang.syntax.printer.names import RESERVED, Names, legal, member_names
@@ -187,8 +188,9 @@ class Printer:
         if isinstance(value, prim.IntImm) and value.of.is_int:
             return str(value.value) if value.of is self.int_dtype else f"T.{value.of}({value.value})"
         doc = self.doc(value)
-        if self.quoting and not (isinstance(value, prim.Var) and self.since("tvm-0.27")):
-            return string_text(render([(0, doc)], sys.maxsize).text.strip())
+        if self.quoting and not (isinstance(value, prim.Var) and self.since("tvm-0.27")) and free_vars(value):
+            text = render([(0, doc)], sys.maxsize).text.strip()
+            return f"'{text}'" if '"' in text else string_text(text)  # an expression in a string has no escapes
         return doc
 
     # --- names --------------------------------------------------------------------------------------------------------
@@ -288,7 +290,5 @@ def _order(slot: Slot) -> int:
 
 
 def _mentioned(buffer: tir.Buffer) -> list[prim.Var]:
-    from relaxlang.ir.visit import free_vars
-
     offset = () if buffer.elem_offset is None else (buffer.elem_offset,)
     return [buffer.data, *free_vars((*buffer.shape, *buffer.strides, *offset))]
