@@ -8,6 +8,8 @@ import pytest
 
 import relaxlang
 from relaxlang.cli.main import main as relaxc
+from relaxlang.repl.session import Session
+from relaxlang.repl.transcript import matches, read_script, said
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -36,8 +38,16 @@ def test_python(code: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
     assert "def main" in capsys.readouterr().out
 
 
+def test_the_session_shown_is_real(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    session = Session()
+    for entry in read_script(next(b for b in blocks("text") if b.startswith("relax> "))).entries:
+        assert matches(entry.output or "", said(session.execute(entry.text))), entry.text
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_command(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "model.rlx").write_text(next(b for b in PYTHON if "class Module" in b))
+    for name in ("model.rlx", "old.rlx"):
+        (tmp_path / name).write_text(next(b for b in PYTHON if "class Module" in b))
     monkeypatch.chdir(tmp_path)
     assert relaxc(shlex.split(command)[1:]) == 0
