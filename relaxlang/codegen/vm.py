@@ -10,9 +10,9 @@ from relaxlang.base.dtype import DType
 from relaxlang.ir import prim, relax
 from relaxlang.ir.module import IRModule
 from relaxlang.ir.tir import PrimFunc
-from relaxlang.runtime.ndarray import ShapeTuple
 from relaxlang.runtime.exec_builder import VM, VOID, ExecBuilder
 from relaxlang.runtime.executable import Register
+from relaxlang.runtime.ndarray import ShapeTuple
 
 # Operators that stand for a builtin of the machine, which takes the machine itself as its first argument.
 _WITH_MACHINE = {"vm.alloc_storage": "vm.builtin.alloc_storage"}

@@ -142,10 +142,15 @@ def _interact(options: Options, first: Sequence[str]) -> int:
     if config.dumb_terminal or not sys.stdout.isatty():
         from relaxlang.repl.plain import interact_plainly
 
-        return interact_plainly(Session(), first)
-    from relaxlang.repl.ui import interact
+        status = interact_plainly(Session(), first)
+    else:
+        from relaxlang.repl.ui import interact
 
-    return interact(Session(), first, vi="--vi" in options.flags, color=options.color)
+        status = interact(Session(), first, vi="--vi" in options.flags, color=options.color)
+    # CPython ends a process as if by Ctrl-C when one ever passed through code that was a string, as that of generated
+    # classes, no matter that it was handled. Running any such code makes it forget.
+    exec("")
+    return status
 
 
 def _inputs(options: Options) -> Iterator[str]:

@@ -15,7 +15,6 @@ from relaxlang.ir import prim
 from relaxlang.ir.struct_info import (
     OBJECT,
     PrimStructInfo,
-    ShapeStructInfo,
     StructInfo,
     TupleStructInfo,
     shape_info,
@@ -208,7 +207,7 @@ def headline(value: Any) -> str:
 def shown(value: Any) -> str:
     """A value itself, on as many lines as it takes; large tensors with their edges alone."""
     if isinstance(value, np.ndarray):
-        with np.printoptions(precision=4, threshold=SHOWN, linewidth=100):
+        with np.printoptions(precision=4, threshold=SHOWN, linewidth=100, suppress=_is_moderate(value)):
             return str(np.asarray(value))
     if isinstance(value, Mapping):
         width = max((len(name) for name in value), default=0)
@@ -222,6 +221,10 @@ def shown(value: Any) -> str:
     return repr(value)
 
 
-def shape_of(info: StructInfo) -> bool:
-    """Whether struct info is that of a shape."""
-    return isinstance(info, ShapeStructInfo)
+def _is_moderate(value: np.ndarray[Any, Any]) -> bool:
+    """Whether four decimals show the numbers of a tensor well enough, the smallest ones as zero."""
+    if value.dtype.kind != "f" or value.size == 0:
+        return False
+    with np.errstate(all="ignore"):
+        most = float(np.max(np.abs(value)))
+    return 0.01 <= most < 1e5

@@ -13,13 +13,13 @@ from relaxlang.repl.scope import signature
 from relaxlang.repl.session import Session
 from relaxlang.repl.transcript import said
 
-WORDS = (
-    """main x y a axpy _ _1 __ R R. T. I. ( ) [ ] { } , = == + - * ** @ : ? 3 0 -1 1e400 99999999999999999999 'a "b"
-rand(2,3) ones(3) array([1]) shape(2) load('x') R.nn.relu(x) R.const(1) R.shape([2]) T.float32(1) range(3) x.shape x[0] x[
-x.astype('int8') [i R.Tensor((2,),'float32') --side --all {skip= legalize-ops normalize minimum vm tir asm llvm rlx main(
-main(x **x *x lambda for if in class @R.function ''' # \\ é None True float32 axpy""".split()
-    + ["def f():", "\n", "\n    ", "\t"]
-)
+TEXT = """
+main x y a axpy _ _1 __ R R. T. I. ( ) [ ] { } , = == + - * ** @ : ? 3 0 -1 1e400 99999999999999999999 'a "b" rand(2,3)
+ones(3) array([1]) shape(2) load('x') R.nn.relu(x) R.const(1) R.shape([2]) T.float32(1) range(3) x.shape x[0] x[ [i
+main( x.astype('int8') R.Tensor((2,),'float32') --side --all {skip= legalize-ops normalize minimum vm tir asm llvm rlx
+main(x **x *x lambda for if in class @R.function ''' # \\ é None True float32
+"""
+WORDS = [*TEXT.split(), "def f():", "\n", "\n    ", "\t"]
 EFFECTS = {"save", "edit", "quit", "load", "export"}
 NAMES = [name for name in COMMANDS if name not in EFFECTS | {"time", "profile"}]
 
