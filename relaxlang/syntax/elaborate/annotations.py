@@ -185,7 +185,7 @@ def _dtensor(
 
 
 def device_of(ev: RelaxElaborator, value: Any, span: Span | None) -> VDevice:
-    """A virtual device: itself, or `"llvm:0"`, the first of that kind among the module's."""
+    """A virtual device: itself, `"llvm:0"`, the first of that kind among the module's, or `"vdevice:0"`, the first."""
     if isinstance(value, VDevice):
         return value
     if not isinstance(value, str):
@@ -193,7 +193,9 @@ def device_of(ev: RelaxElaborator, value: Any, span: Span | None) -> VDevice:
     kind, _, rest = value.partition(":")
     at = rest.split(":")[0] or "0"
     known = [
-        d for d in ev.unit.global_infos.get("vdevice", ()) if isinstance(d, VDevice) and target_kind(d.target) == kind
+        d
+        for d in ev.unit.global_infos.get("vdevice", ())
+        if isinstance(d, VDevice) and kind in ("vdevice", target_kind(d.target))
     ]
     if not at.isdigit() or int(at) >= len(known):
         raise error("RLX0223", f"the module has no virtual device `{value}`", span,

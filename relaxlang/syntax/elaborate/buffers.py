@@ -121,7 +121,7 @@ def _undeclared(of: BufferSpec) -> Pending:
     return made
 
 
-names.table["Buffer"] = BufferMaker()
+names.table["Buffer"] = names.table["buffer"] = BufferMaker()
 
 
 @names("match_buffer")
@@ -231,12 +231,13 @@ _scoped("alloc_local", "local")
 def _decl_buffer(
     ev: BodyElaborator, node: tree.Call, shape: Any, dtype: Any = "float32", *args: Any, **fields: Any
 ) -> Pending:
+    notes = annotation_attrs(fields.pop("annotations", None), "T.alloc_buffer", node)
     of = spec(node, shape, dtype, args, fields)
 
     def declare(body: BodyElaborator, name: str, span: Span | None) -> tir.Buffer:
         buffer = of.make(body, name, span)
         if of.data is None:
-            body.wrap(lambda rest: tir.Allocate(buffer.data, of.dtype, of.shape, TRUE, rest, span=node.span))
+            body.wrap(lambda rest: tir.Allocate(buffer.data, of.dtype, of.shape, TRUE, rest, notes, span=node.span))
         body.wrap(lambda rest: tir.DeclBuffer(buffer, rest, span=node.span))
         return buffer
 

@@ -80,7 +80,7 @@ class ModuleElaborator:
 
     def run(self, module: tree.Module) -> IRModule:
         """The module of a file. Faults go to the diagnostics; what they spoil is left out."""
-        classes = [s for s in module.body if isinstance(s, tree.ClassDef)]
+        classes = [s for s in module.body if isinstance(s, tree.ClassDef) and not _is_rule(s)]
         for extra in classes[1:]:
             self.unit.report(
                 error(
@@ -296,6 +296,11 @@ def _not_decorated(stmt: tree.FunctionDef, kinds: list[str]) -> DiagnosticError:
 
 
 _DECORATORS = "a function is `@R.function` or `@T.prim_func`"
+
+
+def _is_rule(stmt: tree.ClassDef) -> bool:
+    """Whether a class is a rewrite rule, which is no part of the module (see `builder.dpl.rules`)."""
+    return any(decorator_name(d) == "R.rewriter" for d in stmt.decorators)
 
 
 def _unchecked(decorator: tree.Expr) -> bool:

@@ -179,7 +179,10 @@ def root_scope() -> Scope:
 
 I = Plain("I", module_names.names.table)  # noqa: E741
 _SCRIPT = Plain("script", {**module_names.names.table, "ir": I, "tir": T, "tirx": T, "relax": R, "ty": T})
-_TVM = Plain("tvm", {"script": _SCRIPT, "tir": T, "tirx": T, "relax": R, "ir": I})
+_DEVICES = {name: RELAX[name] for name in ("cpu", "cuda", "gpu", "rocm", "vulkan", "opencl", "metal", "device")}
+_TARGET = Plain("tvm.target", {"Target": T.table["target"]})
+_IR = Plain("tvm.ir", {**module_names.names.table, "Op": Plain("tvm.ir.Op", scalars.op_names.table)})
+_TVM = Plain("tvm", {"script": _SCRIPT, "tir": T, "tirx": T, "relax": R, "ir": _IR, "target": _TARGET, **_DEVICES})
 _ROOT: dict[str, Any] = {
     **dict.fromkeys(("T", "tir", "tirx", "ty"), T), **dict.fromkeys(("R", "relax", "rx"), R),
     "I": I, "ir": I, "script": _SCRIPT, "tvm": _TVM,

@@ -32,6 +32,7 @@ from relaxlang.syntax.elaborate.annotations import WILDCARD
 from relaxlang.syntax.elaborate.dims import define_dimensions, quoted_tree
 from relaxlang.syntax.elaborate.kernel_calls import check_kernel_call
 from relaxlang.syntax.elaborate.module_ref import result_known
+from relaxlang.syntax.elaborate.relax_inspect import inspected
 from relaxlang.syntax.elaborate.relax_names import CastValue, prim_value
 from relaxlang.syntax.elaborate.scalars import Fresh
 from relaxlang.syntax.elaborate.tir_names import fresh
@@ -226,6 +227,10 @@ class RelaxElaborator(Evaluator):
             known = info.dtype if name == "dtype" else info.ndim if info.ndim >= 0 else None
             if known is not None:
                 return known
+        if isinstance(info, TensorStructInfo):
+            made = inspected(self, value, name, span)
+            if made is not None:
+                return made
         hint = suggestion(name, ("shape", "dtype", "ndim", "astype", "struct_info"), span)
         raise error("RLX0102", f"{self.said(value)} has no attribute `{name}`", span, **hint)
 

@@ -10,6 +10,7 @@ from relaxlang.ir import prim, relax
 from relaxlang.ir.attrs import Attrs
 from relaxlang.ir.struct_info import (
     FuncStructInfo,
+    PrimStructInfo,
     StructInfo,
 )
 from relaxlang.syntax import tree
@@ -94,6 +95,9 @@ class FunctionElaborator:
             raise error("RLX0141", f"the parameter `{param.name}` needs struct info", param.span,
                         help='write `x: R.Tensor((n, 4), "float32")`, or `x: R.Object`')  # fmt: skip
         info = struct_info(self.ev.expr(param.annotation, self.ev.scope), param.annotation.span)
+        size = self.ev.signature_vars.get(param.name)
+        if isinstance(info, PrimStructInfo) and info.value is None and size is not None and size.dtype is info.dtype:
+            info = PrimStructInfo(info.dtype, size)  # `n: R.Prim("int64"), x: R.Tensor([n])`: the scalar is the dimension
         made: relax.Var = relax.Var(param.name, info, span=param.span)
         return made
 

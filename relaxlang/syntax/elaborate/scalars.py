@@ -33,6 +33,7 @@ from relaxlang.syntax.comptime import (
 from relaxlang.syntax.elaborate.native import Names
 
 names = Names("T")
+op_names = Names("tvm.ir.Op")
 _INT64_RANGE = range(-(1 << 63), 1 << 63)
 
 
@@ -366,8 +367,17 @@ def _explicit(row: Intrinsic) -> Callable[..., PrimExpr]:
     return make
 
 
+def _first_element(value: Any) -> Any:
+    """A buffer's address is that of its first element."""
+    if not isinstance(value, tir.Buffer):
+        return value
+    return prim.BufferLoad(value, tuple(prim.const(0, d.dtype) for d in value.shape))
+
+
 def _implied(row: Intrinsic) -> Callable[..., PrimExpr]:
     def make(ev: Evaluator, node: tree.Call, *args: Any, dtype: Any = None) -> PrimExpr:
+        if row.name == "address_of":
+            args = tuple(_first_element(a) for a in args)
         made = intrinsic(row, list(args), node.span)
         return made if dtype is None else made.replace(of=as_dtype(dtype, node.span))
 
@@ -391,6 +401,25 @@ for _old, _new in (
     names(_old)(_implied(INTRINSICS[_new]))
 
 
+@op_names("get")
+def _op(ev: Evaluator, node: tree.Call, name: Any) -> str:
+    """`tvm.ir.Op.get("tirx.call_packed")`: an operator by its name, for `T.Call`."""
+    return str(name)
+
+
+@names("Call")
+def _call(ev: Evaluator, node: tree.Call, *args: Any, ret_ty: Any = None, dtype: Any = None) -> PrimExpr:
+    """`T.Call(op, [arguments], ret_ty="bool")`, with the type first up to TVM 0.24."""
+    given = list(args)
+    if len(given) == 3:
+        dtype = given.pop(0)
+    op, values = given
+    of = as_dtype(dtype if ret_ty is None else ret_ty, node.span)
+    name = str(op).rpartition(".")[2]
+    row = INTRINSICS.get(name.removeprefix("tvm_") if name in ("tvm_call_packed", "tvm_call_cpacked") else name)
+    return prim.Call(of, name if row is None else row.name, call_args(values, node.span), span=node.span)
+
+
 def call_function(name: GlobalVar, result: DType | None, args: list[Any], span: Span | None) -> PrimExpr:
     """A call of another function of the module."""
     return prim.Call(result or prim.VOID, name, call_args(args, span), span=span)
@@ -405,6 +434,11 @@ class Fresh(Value):
         self.of = of
         self.size = size
         self.pointer = pointer
+
+    def attribute(self, ev: Evaluator, name: str, span: Span | None) -> Any:
+        if name == "ty":  # `dtype=T.handle("int32").ty`, since TVM 0.26
+            return self.of
+        return super().attribute(ev, name, span)
 
     def make(self, name: str, span: Span | None) -> prim.Var:
         """The variable."""

@@ -108,7 +108,7 @@ def _is_buffer(annotation: tree.Expr) -> bool:
         else None
     )
     name = head.attr if isinstance(head, tree.Attribute) else head.id if isinstance(head, tree.Name) else ""
-    return name in ("Buffer", "match_buffer")
+    return name in ("Buffer", "buffer", "match_buffer")
 
 
 def _scalar_parameter(ev: BodyElaborator, param: tree.Parameter, scope: Scope) -> prim.Var:

@@ -236,7 +236,10 @@ def _where(ev: BodyElaborator, node: tree.Call, predicate: Any) -> None:
 def _block_attr(ev: BodyElaborator, node: tree.Call, attrs: Any) -> None:
     known = ev.open_block(node.span).annotations
     for key, value in attributes(attrs, "T.block_attr", node).items():
-        if key in known and known[key] != value:
+        before = known.get(key, value)
+        if isinstance(before, dict) and isinstance(value, dict) and not before.keys() & value.keys():
+            value = {**before, **value}
+        elif before != value:
             raise error("RLX0318", f"the block has the attribute `{key}` already, with another value", node.span)
         known[key] = value
 
@@ -254,6 +257,8 @@ def _func_name(ev: BodyElaborator, node: tree.Call, name: Any) -> None:
 
 @names("evaluate", "Evaluate")
 def _evaluate(ev: Evaluator, node: tree.Call, value: Any) -> tir.Stmt:
+    if isinstance(value, (tir.Break, tir.Continue)):  # calls in TVM, statements here
+        return value
     return tir.Evaluate(scalar(value, node.span), span=node.span)
 
 
@@ -358,12 +363,26 @@ for _name in ("LetStmt", "let"):
 
 
 @names("bind", "Bind")
-def _bind(ev: BodyElaborator, node: tree.Call, var: Any, value: Any = None) -> Any:
+def _bind(ev: BodyElaborator, node: tree.Call, value: Any, type_annotation: Any = None, *, var: Any = None) -> Any:
     """TVM 0.24's `x = T.bind(value)` is a let; the oldest scripts' `T.bind(vi, i)` binds a block axis."""
-    if value is None:
-        return let_of(scalar(var, node.span), None, node.span)
-    ev.bind_axis(var, scalar(value, node.span), node.span)
+    if isinstance(var, prim.Var):
+        return let_of(scalar(value, node.span, var.dtype), None, node.span, var)
+    if type_annotation is None:
+        return let_of(scalar(value, node.span), None, node.span)
+    if isinstance(type_annotation, Fresh):  # a type; its pointer says what a handle points to
+        return _typed_let(scalar(value, node.span), type_annotation, node.span)
+    if isinstance(type_annotation, DType):
+        return let_of(scalar(value, node.span, type_annotation), type_annotation, node.span)
+    ev.bind_axis(value, scalar(type_annotation, node.span), node.span)
     return None
+
+
+def _typed_let(value: PrimExpr, of: Fresh, at: Span | None) -> Pending:
+    def declare(body: BodyElaborator, name: str, span: Span | None) -> prim.Var:
+        made: prim.Var = let_of(value, None, at, of.make(name, span)).declare(body, name, span)
+        return made
+
+    return Pending("let", declare)
 
 
 @names("Assert", "AssertStmt")
