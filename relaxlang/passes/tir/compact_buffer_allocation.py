@@ -187,7 +187,10 @@ def _box(
     for dim, sets in zip(buffer.shape, zip(*_boxes(state, home, buffer, users, analyzer))):
         low, high = union(list(sets), analyzer)
         extent = None if low is None or high is None else analyzer.simplify(high - low + 1)
-        if extent is None or low is None or loops & set(free_vars(extent)) or analyzer.can_prove(extent >= dim):
+        unknown = extent is None or low is None or bool(loops & set(free_vars(extent)))
+        # A register tile keeps its size beyond the edge of a smaller buffer: its rows must not overlap.
+        padded = buffer.scope == "local" and isinstance(extent, IntImm)
+        if unknown or low is None or extent is None or (not padded and analyzer.can_prove(extent >= dim)):
             low, extent = cast(IntImm(dim.dtype, 0), dim.dtype), dim
         lows.append(low)
         extents.append(cast(extent, dim.dtype))

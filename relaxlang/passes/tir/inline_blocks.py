@@ -257,7 +257,7 @@ class _Loads(Rewriter):
     def value_of(self, buffer: Buffer, indices: tuple[PrimExpr, ...]) -> PrimExpr:
         """The expression of an element; every use has variables of its own inside."""
         at, value = self.bodies[buffer]
-        mapping = {v: self(i) for v, i in zip(at, indices) if isinstance(v, Var)}
+        mapping = {v: prim.cast(self(i), v.dtype) for v, i in zip(at, indices) if isinstance(v, Var)}
         made: PrimExpr = _Simplified(mapping, self.analyzer)(value)
         return made
 

@@ -144,6 +144,8 @@ class _Merger:
         if any(len(i.spine) <= level for i in (*run, item)):
             return False
         mine, theirs = item.spine[level][0], run[0].spine[level][0]
+        if mine.loop_var.dtype is not theirs.loop_var.dtype:
+            return False
         if not _same(mine.extent, theirs.extent) or not _same(mine.min, theirs.min):
             return False
         for other in run:

@@ -12,14 +12,17 @@ from dataclasses import dataclass
 
 from relaxlang.arith.index_map import IndexMap
 from relaxlang.ir import prim
-from relaxlang.ir.prim import INT64, BufferLoad, PrimExpr, Var
-from relaxlang.ir.tir import BlockRealize, For
+from relaxlang.ir.prim import BufferLoad, Var
+from relaxlang.ir.tir import BlockRealize, BufferStore
+from relaxlang.ir.visit import free_vars
 from relaxlang.schedule.checks import consumers, is_output
 from relaxlang.schedule.rules.analysis import constant, is_plain, loads_of, stride, update_of
 from relaxlang.schedule.rules.processor import Processor
 from relaxlang.schedule.schedule import Schedule
 from relaxlang.schedule.trace import LoopRV
 
+FEW_ROWS = 8
+"""Up to so many rows scalar products are better than tiles where the panel would have to be transposed."""
 PANEL_ROWS = 32
 """Up to so many rows a panel is not worth its copy."""
 
@@ -107,7 +110,10 @@ def schedule_contraction(sch: Schedule, name: str, processor: Processor) -> bool
         return False
     lanes = processor.lanes(dtype.itemsize)
     rows, vectors = tile(m, n, lanes, processor)
+    if not found.along and m is not None and m <= FEW_ROWS:
+        return _dots(sch, name, found)
     packed = _packed(found, realize, m, n)
+    gathered = None if found.along else _gathered(sch, name, found)
     block = sch.get_block(name)
     loops = sch.get_loops(block)
     tail = _tail(sch, name)
@@ -117,7 +123,9 @@ def schedule_contraction(sch: Schedule, name: str, processor: Processor) -> bool
     outer = [loops[k] for k in found.others]
     reduce = [loops[k] for k in found.reduce]
     sch.reorder(*outer, *tiles, *reduce, r1, v1, v2)
-    if packed:
+    if gathered is not None:
+        _place_gathered(sch, gathered, v0, vectors, lanes)
+    elif packed:
         _pack(sch, name, found, v0, vectors, lanes)
     sch.reverse_compute_at(tail, tiles[1])
     sch.vectorize(v2)
@@ -126,6 +134,15 @@ def schedule_contraction(sch: Schedule, name: str, processor: Processor) -> bool
     _vector_copy(sch, tail, vectors, lanes, unrolled=True)
     sch.decompose_reduction(block, reduce[0])
     _parallel(sch, [*outer, *tiles])
+    return True
+
+
+def _dots(sch: Schedule, name: str, found: Contraction) -> bool:
+    """Few rows, and the reduction runs along memory in the larger factor: a scalar product for each element."""
+    loops = sch.get_loops(name)
+    outer = [loops[k] for k in (*found.others, found.vector)]
+    sch.reorder(*outer, loops[found.row], *[loops[k] for k in found.reduce])
+    _parallel(sch, outer)
     return True
 
 
@@ -153,37 +170,54 @@ def _tail(sch: Schedule, name: str) -> str:
 
 
 def _pack(sch: Schedule, name: str, found: Contraction, at: LoopRV, vectors: int, lanes: int) -> None:
-    """Copy the panel that a column of tiles reads, with the vector axis along memory."""
-    realize = sch.state.blocks[name]
-    index = [r.buffer for r in realize.block.reads or ()].index(found.panel.buffer)
-    copy = sch.cache_read(name, index, "local")
-    copy_name: str = sch.get(copy).name_hint
+    """Copy the panel that a column of tiles reads."""
+    index = _read_index(sch, name, found)
+    copy: str = sch.get(sch.cache_read(name, index, "local")).name_hint
     sch.compute_at(copy, at)
-    if not found.along:
-        var = realize.block.iter_vars[found.vector].var
-        dims = [k for k, i in enumerate(found.panel.indices) if var in prim_vars(i)]
-        order = [k for k in range(len(found.panel.indices)) if k not in dims] + dims
-        names = tuple(Var(f"d{k}", INT64) for k in range(len(order)))
-        sch.transform_layout(copy, ("write", 0), IndexMap(names, tuple(names[k] for k in order)))
-        loops = sch.get_loops(copy)
-        sch.reorder(*[loops[k - len(order)] for k in order])
-    _vector_copy(sch, copy_name, vectors, lanes, unrolled=False)
+    _vector_copy(sch, copy, vectors, lanes, unrolled=False)
 
 
-def prim_vars(e: PrimExpr) -> list[Var]:
-    """The variables of an expression."""
-    from relaxlang.ir.visit import free_vars
+def _gathered(sch: Schedule, name: str, found: Contraction) -> str:
+    """The panel in an order of its own: the reduction axes outside, the vector axis along memory; the block that copies."""
+    axes = sch.state.blocks[name].block.iter_vars
+    used = set(free_vars(found.panel.indices))
+    mine = [k for k, a in enumerate(axes) if a.var in used]
+    order = [k for k in mine if k in found.reduce] + [k for k in mine if k not in found.reduce and k != found.vector]
+    order.append(found.vector)
+    copy: str = sch.get(sch.reindex(name, ("read", _read_index(sch, name, found)))).name_hint
+    of = axes[0].var.dtype
+    names = tuple(Var(f"d{k}", of) for k in mine)
+    sch.transform_layout(copy, ("write", 0), IndexMap(names, tuple(names[mine.index(k)] for k in order)))
+    sch.set_scope(copy, 0, "local")
+    sch.reorder(*[sch.get_loops(copy)[mine.index(k)] for k in order])
+    return copy
 
-    return free_vars(e)
+
+def _place_gathered(sch: Schedule, copy: str, at: LoopRV, vectors: int, lanes: int) -> None:
+    """Compute the copy of a panel at a column of tiles, the vector axis innermost."""
+    sch.compute_at(copy, at, preserve_unit_loops=True)
+    axes = [a.var for a in sch.state.blocks[copy].block.iter_vars]
+    loops = sch.get_loops(copy)[-len(axes) :]
+    place = {v: k for k, v in enumerate(axes)}
+    store = sch.state.blocks[copy].block.body
+    assert isinstance(store, BufferStore)
+    order = [place[i] for i in store.indices if isinstance(i, Var)]
+    sch.reorder(*[loops[k] for k in order])
+    _vector_copy(sch, copy, vectors, lanes, unrolled=False)
+
+
+def _read_index(sch: Schedule, name: str, found: Contraction) -> int:
+    realize = sch.state.blocks[name]
+    return [r.buffer for r in realize.block.reads or ()].index(found.panel.buffer)
 
 
 def _vector_copy(sch: Schedule, name: str, vectors: int, lanes: int, *, unrolled: bool) -> None:
-    """Vectorise the innermost loop of a copy when it is as wide as the tile; unroll the one around it."""
+    """Vectorise the innermost loop of a copy when it is no wider than the tile; unroll the one around it."""
     loops = sch.get_loops(name)
-    last: For = sch.get(loops[-1])
-    if constant(last.extent) != vectors * lanes:
+    width = constant(sch.get(loops[-1]).extent)
+    if width is None or width > vectors * lanes:
         return
-    outer, inner = sch.split(loops[-1], [vectors, lanes])
+    outer, inner = sch.split(loops[-1], [None, lanes])
     sch.vectorize(inner)
     sch.unroll(outer)
     if unrolled and len(loops) > 1 and (constant(sch.get(loops[-2]).extent) or 99) <= 16:
