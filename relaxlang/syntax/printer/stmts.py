@@ -13,7 +13,7 @@ from relaxlang.ir import prim, tir
 from relaxlang.syntax.document import Doc, bracket, concat
 from relaxlang.syntax.printer.core import Printer, emits, owns_data
 from relaxlang.syntax.printer.exprs import element
-from relaxlang.syntax.printer.values import array_doc, list_doc, mapping_doc, value_doc
+from relaxlang.syntax.printer.values import array_doc, keyed_doc, list_doc, mapping_doc
 from relaxlang.syntax.scalars import string_text
 
 _SCOPED = (
@@ -121,7 +121,7 @@ def _attr_head(p: Printer, node: tir.AttrStmt, flat: bool) -> Doc:
     if isinstance(on, tir.IterVar) and p.names.get(on.var) is None and _is_launch(node, on):
         call = bracket("T.launch_thread(", [string_text(on.thread_tag), p.doc(node.value)], ")")
         return _named(p.define(on.var, on.var.name), call, flat)
-    items = [value_doc(p, on), string_text(node.key), p.doc(node.value)]
+    items = [keyed_doc(p, node.key, on), string_text(node.key), p.doc(node.value)]
     return bracket("T.attr(" if flat else "with T.attr(", items, ")" if flat else "):")
 
 

@@ -59,8 +59,16 @@ def _numpy_doc(p: Printer, value: Any) -> Doc:
 
 def mapping_doc(p: Printer, items: Mapping[str, Any]) -> Doc:
     """`{"key": value}`."""
-    pairs = [concat(scalars.string_text(str(k)), ": ", value_doc(p, v)) for k, v in items.items()]
+    pairs = [concat(scalars.string_text(str(k)), ": ", keyed_doc(p, str(k), v)) for k, v in items.items()]
     return bracket("{", pairs, "}")
+
+
+def keyed_doc(p: Printer, key: str, value: Any) -> Doc:
+    """The value of an attribute; what TVM keeps as a target is a text or a dict here."""
+    doc = value_doc(p, value)
+    if key == "target" and p.options.dialect is not None and isinstance(value, (str, Mapping)):
+        return concat("T.target(", doc, ")")
+    return doc
 
 
 def typed_constant(value: prim.IntImm | prim.FloatImm) -> str:

@@ -87,7 +87,7 @@ class Mod:  # the class
                 # the end of the block
 
     @R.function
-    def main(x: R.Tensor((n, 4), "float32")) -> R.Tensor((n, 4), "float32"):
+    def main(x: R.Tensor((n, 4), "float32")):
         cls = Mod
         # with dataflow
         with R.dataflow():
@@ -188,3 +188,12 @@ def test_lives():
     assert not any(NEVER.covers(release) for release in RELEASES)
     for life in (*LIVES.values(), *KEYWORDS.values()):
         assert {life.since, life.until} - {None} <= set(RELEASES)
+
+
+def test_targets_are_objects():
+    text = """@T.prim_func
+def f(A: T.Buffer((4,), "float32")):
+    T.func_attr({"target": T.target("llvm -mcpu=generic"), "a": "b"})
+    A[0] = T.float32(0)
+"""
+    assert '{"target": T.target("llvm -mcpu=generic"), "a": "b"}' in migrated(text, "tvm-0.22")
