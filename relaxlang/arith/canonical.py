@@ -14,12 +14,13 @@ from relaxlang.arith.classify import RING, preserves_value, type_range
 from relaxlang.arith.linear import Linear
 from relaxlang.arith.splits import merge_splits
 from relaxlang.base.dtype import DType
-from relaxlang.ir.prim import Add, Cast, IntImm, Mul, PrimExpr, Sub, cast, const, fold
+from relaxlang.ir.prim import Add, Cast, FloorDiv, FloorMod, IntImm, Mul, PrimExpr, Sub, cast, const, fold
 
 if TYPE_CHECKING:
     from relaxlang.arith.simplify import Simplifier
 
 Prepare = Callable[[PrimExpr], PrimExpr]
+DIVISION = 8  # additions that a division is worth
 _MAX_DEGREE = 16  # a product of more factors is left as it is
 _MAX_EXPANSION = 24  # a product of sums is multiplied out up to this many terms
 
@@ -188,7 +189,7 @@ def simplify_ring(s: Simplifier, expr: PrimExpr) -> PrimExpr:
         made = emit(linear, expr.dtype)
         known = s.written[key] = expr if made == expr else made, cost(linear, expr.dtype)
     written, price = known
-    if written is None or price > sum(1 for part in parts if part.__class__ in RING):
+    if written is None or price > sum(1 if part.__class__ in RING else _division(part) for part in parts):
         kept, kept_price = _rebuilt(s, parts)
         if written is None or kept_price < price:
             s.written[key] = kept, kept_price
@@ -220,19 +221,24 @@ def _rebuilt(s: Simplifier, parts: list[Any]) -> tuple[PrimExpr, int]:
 
 
 def _operations(expr: Any) -> int:
-    """How many additions, multiplications and casts an operand of a sum takes itself."""
+    """How many additions, multiplications and casts an operand of a sum takes itself; a division counts as several."""
     if expr.__class__ is Cast:
         return 1 + _operations(expr.value)
     if expr.__class__ not in RING:
-        return 0
-    return sum(1 for part in ring_parts(expr) if part.__class__ in RING)
+        return _division(expr)
+    return sum(1 if part.__class__ in RING else _division(part) for part in ring_parts(expr))
+
+
+def _division(expr: Any) -> int:
+    return DIVISION if expr.__class__ is FloorDiv or expr.__class__ is FloorMod else 0
 
 
 def cost(linear: Linear, dtype: DType) -> int:
-    """How many additions, multiplications and casts `emit` writes."""
+    """How many additions, multiplications and casts `emit` writes; a division counts as several."""
     price = len(linear.terms) - 1 + (linear.const != 0)
     for atom, coefficient in linear.terms.items():
         price += (abs(coefficient) != 1) + (atom.dtype is not dtype) + (atom.__class__ is Mul)
+        price += _division(atom)
     return price + (linear.const <= 0 and all(c < 0 for c in linear.terms.values()))
 
 

@@ -80,8 +80,8 @@ def _merge(s: Simplifier, linear: Linear, x: PrimExpr, splits: list[tuple[PrimEx
     for atom, c in form.terms.items():
         changes[atom] += c * kept
     after = (len(written), sum(1 for c in changes.values() if c))
-    # Fewer terms are better; as many are only when no split is left: i % 8 + i // 8 * 3 stays as it is.
-    if after[0] > before[0] or sum(after) > sum(before) or (sum(after) == sum(before) and after[0]):
+    # No split at all is best; else fewer terms are: i % 8 + i // 8 * 3 stays as it is.
+    if after[0] and (after[0] > before[0] or sum(after) >= sum(before)):
         return linear
     result = Linear(dict(terms), linear.const - share * form.const + kept * form.const)
     for atom, _, _ in splits:
