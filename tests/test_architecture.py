@@ -161,7 +161,7 @@ def test_functions_stay_short() -> None:
 
 def snake(class_name: str) -> str:
     """`FuseOps` is fuse_ops, `CallTIRRewrite` is call_tir_rewrite."""
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", class_name).lower()
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z][a-z]|[A-Z]{2})|(?<=[A-Z])(?=[A-Z][a-z])", "_", class_name).lower()
 
 
 def test_pass_names_files_and_classes_correspond() -> None:

@@ -29,8 +29,8 @@ def test_texts_go_to_stdout(run):
     relaxlang.parse(done.out)
     tir = run("mlp.rlx", "--emit=tir").out
     assert "T.prim_func" in tir and "call_tir" in tir and "vm." not in tir
-    assert "define i32 @rlx_matmul" in run("mlp.rlx", "--emit=llvm").out
-    assert "rlx_matmul:" in run("mlp.rlx", "--emit=asm").out
+    assert "define i32 @rlx_fused_matmul" in run("mlp.rlx", "--emit=llvm").out
+    assert "rlx_fused_matmul_relu:" in run("mlp.rlx", "--emit=asm").out
     assert "@main(x, w)" in run("mlp.rlx", "--emit=vm").out
     both = run("mlp.rlx", "--emit=rlx,vm").out
     assert both.startswith("# rlx\n") and "\n# vm\n" in both
@@ -61,7 +61,7 @@ def test_own_pipeline(run):
         run("--dump-pipeline", "-p", "minimum").out
         == "to-non-dataflow,call-tir-rewrite,vm-memory-lower,vm-shape-lower\n"
     )
-    assert run("mlp.rlx", "--start-at=fold-constant").code == 2
+    assert run("mlp.rlx", "--start-at=bind-params").code == 2
 
 
 def test_built_programs(run):
