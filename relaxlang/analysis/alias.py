@@ -11,6 +11,7 @@ from relaxlang.ir.module import IRModule
 from relaxlang.ir.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
 from relaxlang.ir.tir import PrimFunc
 from relaxlang.ops import Operators
+from relaxlang.ops.kernel import Kernel
 from relaxlang.syntax.core_ops import CORE_OPS
 
 FOREIGN = 0
@@ -23,10 +24,10 @@ NOTHING: frozenset[int] = frozenset()
 _FOREIGN: frozenset[int] = frozenset({FOREIGN})
 
 VIEWS = frozenset({
-    "reshape", "flatten", "expand_dims", "squeeze", "memory.view", "memory.ensure_zero_offset", "memory.alloc_tensor",
-    "vm.alloc_tensor", "to_vdevice", "hint_on_device", "builtin.stop_lift_params",
+    "memory.view", "memory.ensure_zero_offset", "memory.alloc_tensor", "vm.alloc_tensor", "to_vdevice",
+    "hint_on_device", "builtin.stop_lift_params",
 })  # fmt: skip
-"""Operators whose result is, or may become, a view of their first argument."""
+"""Operators whose result is a view of their first argument."""
 PACKED_VIEWS = frozenset({"vm.builtin.reshape", "vm.builtin.copy"})
 
 
@@ -106,6 +107,11 @@ class Aliases:
                 return self._operand(call.args[1])
         if name in CORE_OPS or call.struct_info is None or not _is_static(call.struct_info):
             return given | _FOREIGN
+        if sum(isinstance(a.struct_info, TensorStructInfo) for a in call.args) == 1:
+            # It may be a reshape, which may become a view.
+            kernel = self.operators.lower(call)
+            if not isinstance(kernel, Kernel) or has_reshape_pattern(kernel.func):
+                return given if isinstance(kernel, Kernel) else given | _FOREIGN
         return self._fresh(call.struct_info, seq)
 
     def _in_place(self, call: relax.Call, seq: relax.SeqExpr) -> Alias:

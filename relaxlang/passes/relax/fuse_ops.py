@@ -95,29 +95,14 @@ class FuseOps(Pass):
         return mod.with_functions(fuse.functions)
 
 
-class _Fuser(BindingRewriter):
-    def __init__(self, mod: IRModule, max_depth: int) -> None:
+class Outliner(BindingRewriter):
+    """Moves groups of bindings to functions of their own: `functions` are the module's with those that it made."""
+
+    def __init__(self, mod: IRModule) -> None:
         super().__init__()
         self.kernels = Kernels(mod)
-        self.max_depth = max_depth
         self.functions: dict[str, AnyFunc] = dict(mod.functions)
         self.made: dict[int, list[str]] = {}
-
-    @on(relax.DataflowBlock)
-    def dataflow_block(self, node: relax.DataflowBlock) -> relax.DataflowBlock:
-        """A dataflow block: each group becomes a call, where its last member stood."""
-        graph = Graph(node, self.kernels)
-        partition = Partition(graph, self.max_depth)
-        calls: dict[relax.Binding, relax.Binding | None] = {}
-        for members in partition.groups().values():
-            inside = _kernels_inside(members)
-            if sum(isinstance(b.value, relax.Call) for b in inside) > 1:
-                calls.update(dict.fromkeys(inside))
-                calls[inside[-1]] = self.outlined(inside)
-        if not calls:
-            return node
-        kept = [calls.get(b, b) for b in node.bindings]
-        return node.replace(bindings=tuple(b for b in kept if b is not None))
 
     def outlined(self, members: Sequence[relax.VarBinding]) -> relax.VarBinding:
         """The call of a function that computes the members of a group; the function is new, or an equal one."""
@@ -144,6 +129,28 @@ class _Fuser(BindingRewriter):
         self.functions[name] = func
         self.made.setdefault(key, []).append(name)
         return name
+
+
+class _Fuser(Outliner):
+    def __init__(self, mod: IRModule, max_depth: int) -> None:
+        super().__init__(mod)
+        self.max_depth = max_depth
+
+    @on(relax.DataflowBlock)
+    def dataflow_block(self, node: relax.DataflowBlock) -> relax.DataflowBlock:
+        """A dataflow block: each group becomes a call, where its last member stood."""
+        graph = Graph(node, self.kernels)
+        partition = Partition(graph, self.max_depth)
+        calls: dict[relax.Binding, relax.Binding | None] = {}
+        for members in partition.groups().values():
+            inside = _kernels_inside(members)
+            if sum(isinstance(b.value, relax.Call) for b in inside) > 1:
+                calls.update(dict.fromkeys(inside))
+                calls[inside[-1]] = self.outlined(inside)
+        if not calls:
+            return node
+        kept = [calls.get(b, b) for b in node.bindings]
+        return node.replace(bindings=tuple(b for b in kept if b is not None))
 
 
 def _kernels_inside(members: Sequence[Node]) -> list[relax.VarBinding]:

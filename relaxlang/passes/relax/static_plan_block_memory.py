@@ -185,8 +185,8 @@ class _Rewrite(BindingRewriter):
             value = relax.Call(relax.Op("memory.alloc_storage"), args, EMPTY, (), OBJECT, span=call.span)
             self.pending.append(relax.VarBinding(token.var, value, span=call.span))
         offset = relax.PrimValue(IntImm(INT64, 0))
-        args = (token.var, offset, shape, of)
-        tensor = relax.Call(relax.Op("memory.alloc_tensor"), args, EMPTY, (), call.struct_info, span=call.span)
+        on_it: tuple[relax.Expr, ...] = (token.var, offset, shape, of)
+        tensor = relax.Call(relax.Op("memory.alloc_tensor"), on_it, EMPTY, (), call.struct_info, span=call.span)
         return (binding.replace(value=tensor),)
 
 

@@ -354,6 +354,30 @@ def test_constants_as_numbers(value: float) -> None:
     )
 
 
+def test_indices_of_two_types() -> None:
+    fused(
+        """
+        @T.prim_func(private=True)
+        def shift(A: T.Buffer((4, 6), "float32"), B: T.Buffer((6, 4), "float32")):
+            for i, j in T.grid(6, 4):
+                with T.block("b"):
+                    vi, vj = T.axis.remap("SS", [i, j])
+                    B[vi, vj] = A[(vj + 1) % 4, 5 - vi]
+
+        @R.function
+        def main(x: R.Tensor((4, 6), "float32")):
+            cls = Module
+            with R.dataflow():
+                a = R.call_tir(cls.shift, (R.exp(x),), out_sinfo=R.Tensor((6, 4), "float32"))
+                b = R.permute_dims(R.negative(a))
+                c = R.call_tir(cls.shift, (b,), out_sinfo=R.Tensor((6, 4), "float32"))
+                R.output(c)
+            return c
+        """,
+        (array(4, 6),),
+    )
+
+
 # --- why not ----------------------------------------------------------------------------------------------------------
 def test_reasons() -> None:
     mod = module(
