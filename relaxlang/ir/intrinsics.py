@@ -5,9 +5,12 @@ The names are those after `T.`; parser, printer, interpreter and code generation
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Sequence
+from typing import Any, Literal
 
+from relaxlang.base.dtype import DType, dtype
 from relaxlang.base.node import Node, node
+from relaxlang.ir import prim
 
 # "same": the type of the first argument; "bool"; "int32"; "handle"; "void"; "explicit": stated by the call.
 ResultRule = Literal["same", "bool", "int32", "handle", "void", "explicit", "second"]
@@ -105,3 +108,19 @@ CARRIED_NAMESPACES: frozenset[str] = frozenset(
     "ptx cuda metal nvshmem tile tmem warp warpgroup cluster cta_group smem simdgroup nki webgpu".split()
 )
 """Namespaces below `T` of the languages for GPU kernels; what is in them is carried too, as `ptx.mma`."""
+
+
+def carried_type(name: str, args: Sequence[Any]) -> DType:
+    """The type of a carried call that does not state it: its first argument, when that is the name of a dtype."""
+    if name.startswith("tvm_warp_shuffle") and len(args) > 1 and isinstance(args[1], prim.PrimExpr):
+        return args[1].dtype
+    if name == "tvm_warp_activemask":
+        return dtype("uint32")
+    first = args[0] if args else None
+    first = first.value if isinstance(first, prim.StringImm) else first
+    if isinstance(first, (str, DType)):
+        try:
+            return dtype(first)
+        except ValueError:
+            return prim.HANDLE
+    return prim.HANDLE

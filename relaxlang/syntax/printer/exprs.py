@@ -5,7 +5,7 @@ from __future__ import annotations
 from relaxlang.arith.index_map import IndexMap
 from relaxlang.base.dtype import DType
 from relaxlang.ir import prim, relax, tir
-from relaxlang.ir.intrinsics import INTRINSICS
+from relaxlang.ir.intrinsics import INTRINSICS, carried_type
 from relaxlang.syntax.document import Doc, bracket, concat
 from relaxlang.syntax.printer.core import Printer, levels, prints
 from relaxlang.syntax.printer.names import is_attribute
@@ -76,9 +76,11 @@ def _call(p: Printer, node: prim.Call) -> tuple[Doc, int]:
     row = INTRINSICS.get(node.op)
     if row is None:
         items = [p.doc(a) for a in args]
-        if node.of is not prim.HANDLE:
+        if node.of is not carried_type(node.op, args):
             items.append(f'dtype="{node.of}"')
         return bracket(f"T.{node.op}(", items, ")"), ATOM
+    if node.op == "undef":
+        return f'T.undef(dtype="{node.of}")', ATOM
     if row.result == "explicit":
         return bracket(f"T.{node.op}(", [f'"{node.of}"', *[p.doc(a) for a in args]], ")"), ATOM
     implied = _implied(row.result, args) is node.of
