@@ -59,7 +59,7 @@ def _parameters(p: Printer, node: tir.PrimFunc) -> tuple[list[Doc], list[tuple[p
     """The parameters as text, and those whose buffer needs a `T.match_buffer` line."""
     handles = {v for v in node.params if v in node.buffer_map}
     used = {n for n in walk(node.body) if n.__class__ is prim.Var and n in handles} if handles else set()
-    plain = {v for v in handles if v not in used and _is_plain(p, node.buffer_map[v])}
+    plain = {v for v in handles if v not in used and _is_plain(p, node.buffer_map[v], node.params)}
     for var in node.params:
         if var in plain:
             buffer = node.buffer_map[var]
@@ -84,10 +84,11 @@ def _parameters(p: Printer, node: tir.PrimFunc) -> tuple[list[Doc], list[tuple[p
     return docs, [(v, node.buffer_map[v]) for v in node.params if v in handles and v not in plain]
 
 
-def _is_plain(p: Printer, buffer: tir.Buffer) -> bool:
+def _is_plain(p: Printer, buffer: tir.Buffer, params: tuple[prim.Var, ...]) -> bool:
     """Whether `T.Buffer(shape, dtype)` in the signature says all about a buffer."""
     if p.options.dialect is not None and any(
-        not isinstance(d, prim.IntImm) and not (isinstance(d, prim.Var) and p.implicit(d)) for d in buffer.shape
+        not isinstance(d, prim.IntImm) and not (isinstance(d, prim.Var) and p.implicit(d) and d not in params)
+        for d in buffer.shape
     ):
         return False  # TVM knows no dimension in a signature before it is declared
     return (
