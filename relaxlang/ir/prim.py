@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from relaxlang.ir.relax import GlobalVar
     from relaxlang.ir.tir import Buffer, IterVar
 
-BOOL, INT32, INT64 = dtype("bool"), dtype("int32"), dtype("int64")
-FLOAT32, HANDLE, VOID = dtype("float32"), dtype("handle"), dtype("void")
+BOOL, INT32, INT64, FLOAT32, HANDLE, VOID = map(dtype, ("bool", "int32", "int64", "float32", "handle", "void"))
 
 
 def _truth(of: DType) -> DType:

@@ -129,6 +129,15 @@ COMPILER: dict[str, CodeInfo] = {
         "A buffer is accessed with another number of indices than it has dimensions.",
     ),
     # 50: code generation and targets
+    "RLX5021": CodeInfo(
+        "variable that is not defined in lowered code",
+        "Code generation found a use of a variable that no binding before it defines. Parsed modules are checked for this; "
+        "a pass that moves or removes bindings may have broken it. `relaxc --check` on the printed module finds the place.",
+    ),
+    "RLX5022": CodeInfo(
+        "build option that does not exist",
+        "`relaxlang.build` knows the executor `vm` and the runtime `cpp`; the host target is the target itself.",
+    ),
     "RLX5030": CodeInfo(
         "no linker for a shared library",
         "A shared library is linked by `cc`, `gcc` or `clang`, or by the `ziglang` package, which brings its own linker and "
@@ -319,7 +328,9 @@ COMPILER: dict[str, CodeInfo] = {
         "The reference interpreter has no meaning for it: an intrinsic of the processor, a device instruction, a "
         "reduction expression outside of a tensor computation, nesting beyond what Python's stack holds.",
     ),
-    "RLX6035": CodeInfo("assumption does not hold", "The condition of a `T.assume` is false where the program gets to it."),
+    "RLX6035": CodeInfo(
+        "assumption does not hold", "The condition of a `T.assume` is false where the program gets to it."
+    ),
     "RLX6036": CodeInfo(
         "dimension out of its bounds",
         "A symbolic dimension is larger than the function's attribute `tir_var_upper_bound` says, smaller than its "

@@ -119,7 +119,7 @@ ELABORATION: dict[str, CodeInfo] = {
     ),
     "RLX0150": CodeInfo(
         "file cannot be included",
-        "`attn = I.include(\"attn.rlx\", HEADS=8)` takes a file, relative to the one it is written in, and values for its "
+        '`attn = I.include("attn.rlx", HEADS=8)` takes a file, relative to the one it is written in, and values for its '
         "parameters. The file must lie in the folder of the file that is compiled, or in one that `relaxc -I` names.",
         'attn = I.include("no such file.rlx")\n\n\n@R.function\ndef f(x: R.Object):\n    return x\n',
         "@R.function\ndef f(x: R.Object):\n    return x\n",
@@ -356,6 +356,12 @@ ELABORATION: dict[str, CodeInfo] = {
         "        else:\n            y = x\n        R.output(y)\n    return x\n",
         '@R.function\ndef f(x: R.Object, c: R.Tensor((), "bool")):\n    if c:\n        y = x\n    else:\n'
         "        y = x\n    return y\n",
+    ),
+    "RLX0404": CodeInfo(
+        "symbolic dimension that nothing defines",
+        "A symbolic dimension is defined where it stands alone: as a dimension of a parameter, or of what a `match_cast` "
+        "states. From `R.Tensor((n * 2,), …)` alone the value of `n` can't be told. This is found when shapes are lowered, "
+        "in modules that a pass or a program made; text is checked when it is parsed.",
     ),
     "RLX0410": CodeInfo(
         "function returns nothing",

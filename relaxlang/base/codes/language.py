@@ -84,7 +84,7 @@ LANGUAGE: dict[str, CodeInfo] = {
     ),
     "RLX0013": CodeInfo(
         "string with an expression is not plain",
-        "A shape may be given as a string, such as \"n * 2\". It must be one literal without escape sequences, so that "
+        'A shape may be given as a string, such as "n * 2". It must be one literal without escape sequences, so that '
         "every character of the expression has its place in the file.",
     ),
     "RLX0014": CodeInfo(
