@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from relaxlang.ir import relax
-from relaxlang.ir.module import IRModule
+from relaxlang.ir.module import IRModule, function_info
 from relaxlang.ir.struct_info import FuncStructInfo
 from relaxlang.ir.tir import PrimFunc
 from relaxlang.syntax.core_ops import CORE_OPS
@@ -17,8 +17,8 @@ def is_pure_call(call: relax.Call, mod: IRModule, operators: OperatorTable) -> b
         core = CORE_OPS.get(op.name)
         return core.pure if core is not None else operators.is_pure(op.name)
     if isinstance(op, relax.GlobalVar) and op.name in mod:
-        target = mod[op.name]
-        return isinstance(target, relax.Function) and target.is_pure
+        target = function_info(mod[op.name])
+        return isinstance(target, FuncStructInfo) and target.purity
     info = op.struct_info
     return isinstance(info, FuncStructInfo) and info.purity
 

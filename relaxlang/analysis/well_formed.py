@@ -29,7 +29,7 @@ from relaxlang.ir.visit import free_vars
 from relaxlang.ops import default_operators
 from relaxlang.syntax.core_ops import CORE_OPS
 from relaxlang.syntax.operators import OperatorTable
-from relaxlang.syntax.struct_info import BaseCheck, base_check, bound_vars
+from relaxlang.syntax.struct_info import bound_vars, may_declare
 
 LEAVES = (
     relax.Var, relax.GlobalVar, relax.ExternFunc, relax.Constant, relax.ShapeExpr, relax.PrimValue, relax.StringImm,
@@ -122,7 +122,7 @@ class _Checker:
             if var not in signature:
                 self.report("RLX0435", f"the result mentions `{var.name}`, which no parameter defines", node.span,
                             help="declare less, such as `R.Tensor(ndim=2)`")  # fmt: skip
-        if inferred is not None and base_check(declared, inferred) is not BaseCheck.HOLDS:
+        if inferred is not None and not may_declare(declared, inferred):
             self.report(
                 "RLX0220",
                 f"the result is declared as `{declared}`, and is `{inferred}`",
@@ -196,7 +196,7 @@ class _Checker:
             inferred = binding.value.struct_info
         if var.struct_info is not None:
             self.info(var.struct_info, scope, var.span or binding.span)
-            if inferred is not None and base_check(var.struct_info, inferred) is not BaseCheck.HOLDS:
+            if inferred is not None and not may_declare(var.struct_info, inferred):
                 self.report(
                     "RLX0220", f"`{var.name}` is declared as `{var.struct_info}`, and is `{inferred}`", binding.span
                 )

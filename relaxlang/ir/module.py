@@ -26,8 +26,20 @@ class VDevice(Node):
 
 
 @node
+class DeviceMesh(Node):
+    """A mesh of devices over which tensors are spread: its shape, and the device at each of its points."""
+
+    shape: tuple[int, ...]
+    devices: tuple[int, ...]
+
+
+@node
 class DummyGlobalInfo(Node):
     """A global info without content."""
+
+
+UNCHECKED = "check_well_formed"
+"""The attribute, False, of a module that is faulty on purpose: it is read and printed as `check_well_formed=False`."""
 
 
 class IRModule(Printable):
@@ -123,4 +135,21 @@ def function_info(function: AnyFunc) -> StructInfo:
         else:
             params.append(OBJECT if var.dtype.is_handle else PrimStructInfo(var.dtype, var))
     result: StructInfo = VOID_TUPLE if function.ret_type is None else PrimStructInfo(function.ret_type)
-    return FuncStructInfo(tuple(params), result, False)
+    return FuncStructInfo(tuple(params), result, _is_pure(function))
+
+
+def _is_pure(function: PrimFunc) -> bool:
+    """Whether a PrimFunc writes nothing and calls nothing that may have an effect."""
+    from relaxlang.ir.intrinsics import INTRINSICS
+    from relaxlang.ir.prim import Call
+    from relaxlang.ir.tir import BufferStore
+    from relaxlang.ir.visit import walk
+
+    for part in walk(function.body):
+        if isinstance(part, BufferStore):
+            return False
+        if isinstance(part, Call):
+            row = INTRINSICS.get(part.op) if isinstance(part.op, str) else None
+            if row is None or not row.pure:
+                return False
+    return True

@@ -324,3 +324,21 @@ def _replaced_dims(dims: tuple[PrimExpr, ...], mapping: Mapping[prim.Var, PrimEx
             after = Analyzer(v for v in free_vars(after) if v.dtype.is_integer).simplify(after)
         made.append(after)
     return tuple(made)
+
+
+def is_distributed(info: StructInfo | None) -> bool:
+    """Whether a value is, or holds, a tensor that is spread over devices."""
+    stack: list[StructInfo | None] = [info]
+    while stack:
+        top = stack.pop()
+        if isinstance(top, DTensorStructInfo):
+            return True
+        if isinstance(top, TupleStructInfo):
+            stack.extend(top.fields)
+    return False
+
+
+def may_declare(declared: StructInfo, inferred: StructInfo) -> bool:
+    """Whether a binding or a result may be declared so: its value is known to be that. What operators make of tensors
+    that are spread over devices is not inferred, and taken as declared."""
+    return base_check(declared, inferred) is BaseCheck.HOLDS or (inferred is OBJECT and is_distributed(declared))

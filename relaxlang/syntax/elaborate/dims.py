@@ -19,7 +19,7 @@ from relaxlang.syntax.elaborate.unit import Unit
 from relaxlang.syntax.parser import parse_quoted
 
 _WORD = re.compile(r"[^\W\d]\w*")
-SHAPED = frozenset({"Tensor", "Shape", "Buffer", "buffer", "DTensor", "DynTensorType", "TensorType", "Prim", "match_buffer"})
+SHAPED = frozenset("Tensor Shape Buffer buffer DTensor DynTensorType TensorType Prim match_buffer".split())
 
 
 class TypeVariable:

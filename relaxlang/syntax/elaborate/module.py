@@ -13,7 +13,7 @@ from relaxlang.base.dtype import dtype
 from relaxlang.base.suggest import suggestion
 from relaxlang.ir import relax, tir
 from relaxlang.ir.attrs import Attrs
-from relaxlang.ir.module import AnyFunc, IRModule
+from relaxlang.ir.module import UNCHECKED, AnyFunc, IRModule
 from relaxlang.ir.relax import ExternFunc, GlobalVar
 from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import POISON, Evaluator, Scope, error
@@ -107,6 +107,8 @@ class ModuleElaborator:
             made = self.extern.get(name) or self.unit.functions[name].function
             if made is not None:
                 functions[name] = made
+        if self.unit.tolerated:
+            self.unit.attrs[UNCHECKED] = False
         return IRModule(functions, Attrs(self.unit.attrs), self.unit.global_infos, self.unit.name)
 
     def _own_operators(self, body: list[tree.Stmt]) -> None:

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from relaxlang.base.source import Source
 from relaxlang.base.suggest import did_you_mean
+from relaxlang.ir import tir
 from relaxlang.ir.module import DummyGlobalInfo, VDevice
 from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import as_dtype, describe, error
 from relaxlang.syntax.elaborate.native import Names, attribute_value, attributes
+from relaxlang.syntax.elaborate.scalars import as_range
 from relaxlang.syntax.elaborate.tir_names import Meta
 from relaxlang.syntax.operators import OWN_OPERATORS
 from relaxlang.syntax.parser import parse_surface
@@ -63,6 +65,11 @@ def _vdevice(
     if target is not None and not isinstance(target, (str, dict)):
         raise error("RLX0116", f"a target is a string or a dict, not {describe(target)}", node.span)
     return VDevice(freeze(target), int(vdevice_id), str(memory_scope), span=node.span)
+
+
+@names("Range")
+def _range(ev: ModuleEvaluator, node: tree.Call, begin: Any, end: Any = None) -> tir.Range:
+    return as_range(begin if end is None else (begin, end), node.span)
 
 
 @names("dummy_global_info")

@@ -5,16 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from relaxlang.base.dtype import DType, dtype
+from relaxlang.base.dtype import dtype
 from relaxlang.base.source import Span
 from relaxlang.base.suggest import suggestion
 from relaxlang.ir import prim, relax
 from relaxlang.ir.attrs import Attrs
-from relaxlang.ir.intrinsics import CARRIED, CARRIED_NAMESPACES
-from relaxlang.ir.prim import PrimExpr
+from relaxlang.ir.intrinsics import CARRIED, CARRIED_NAMESPACES, carried_type
 from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import Closure, Evaluator, Namespace, Scope, Value, as_dtype, error
-from relaxlang.syntax.elaborate import buffers, module_names, relax_calls, relax_names, scalars, tir_access, tir_names
+from relaxlang.syntax.elaborate import (
+    buffers,
+    module_names,
+    relax_calls,
+    relax_dist,
+    relax_names,
+    scalars,
+    tir_access,
+    tir_names,
+)
 from relaxlang.syntax.elaborate.annotations import ANNOTATIONS
 from relaxlang.syntax.elaborate.relax_body import RelaxElaborator
 from relaxlang.syntax.elaborate.scalars import call_args
@@ -35,7 +43,7 @@ class Opaque(Value):
     def call(self, ev: Evaluator, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> Any:
         given = kwargs.pop("dtype", None)
         of = (
-            _carried_type(self.name, args)
+            carried_type(self.name.removeprefix("T."), args)
             if given is None
             else prim.VOID
             if given == ""
@@ -46,20 +54,6 @@ class Opaque(Value):
                 "RLX0104", f"`{self.name}` is carried as it is written, and takes no keyword arguments", node.span
             )
         return prim.Call(of, self.name.removeprefix("T."), call_args(args, node.span), span=node.span)
-
-
-def _carried_type(name: str, args: list[Any]) -> DType:
-    """The type of a carried call that does not state it: its first argument when that is a dtype's name."""
-    if name.startswith("T.tvm_warp_shuffle") and len(args) > 1 and isinstance(args[1], PrimExpr):
-        return args[1].dtype
-    if name == "T.tvm_warp_activemask":
-        return dtype("uint32")
-    if args and isinstance(args[0], (str, DType)):
-        try:
-            return dtype(args[0])
-        except ValueError:
-            return prim.HANDLE
-    return prim.HANDLE
 
 
 class TirNamespace(Namespace):
@@ -161,7 +155,7 @@ def _plain(value: Any) -> Any:
     return value.value if isinstance(value, (relax.PrimValue, relax.StringImm)) else value
 
 
-RELAX: dict[str, Any] = {**relax_names.names.table, **relax_calls.names.table, **ANNOTATIONS}
+RELAX: dict[str, Any] = {**relax_names.names.table, **relax_calls.names.table, **relax_dist.names.table, **ANNOTATIONS}
 R = RelaxNamespace("R")
 
 

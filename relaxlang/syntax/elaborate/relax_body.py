@@ -32,6 +32,7 @@ from relaxlang.syntax.elaborate.annotations import WILDCARD
 from relaxlang.syntax.elaborate.dims import define_dimensions, quoted_tree
 from relaxlang.syntax.elaborate.kernel_calls import check_kernel_call
 from relaxlang.syntax.elaborate.module_ref import result_known
+from relaxlang.syntax.elaborate.relax_dist import distributed_result
 from relaxlang.syntax.elaborate.relax_inspect import inspected
 from relaxlang.syntax.elaborate.relax_names import CastValue, prim_value
 from relaxlang.syntax.elaborate.scalars import Fresh
@@ -314,8 +315,11 @@ class RelaxElaborator(Evaluator):
         call = relax.Call(relax.Op(name), args, attrs, infos, span=span)
         if not self.check:
             return call
-        if name.startswith("call_tir") and self.unit.verify:
-            check_kernel_call(self.unit, call)
+        if name.startswith("call_tir"):
+            try:
+                check_kernel_call(self.unit, call)
+            except DiagnosticError as fault:
+                self.unit.require(fault)
         return call.replace(struct_info=CORE_OPS[name].infer(call))
 
     def typed(self, call: relax.Call) -> relax.Call:
@@ -328,7 +332,8 @@ class RelaxElaborator(Evaluator):
             stated = known.ret if isinstance(known, FuncStructInfo) else OBJECT
             info = stated if not infos else infos[0] if len(infos) == 1 else TupleStructInfo(infos)
             return call.replace(struct_info=info)
-        return call.replace(struct_info=self.unit.operators.infer(call))
+        spread = distributed_result(call)
+        return call.replace(struct_info=self.unit.operators.infer(call) if spread is None else spread)
 
     def is_pure_operator(self, call: relax.Call) -> bool:
         """Whether a call is one of an operator without side effects."""

@@ -15,13 +15,13 @@ from relaxlang.ir.struct_info import (
 )
 from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import POISON, Scope, error, silent
-from relaxlang.syntax.elaborate.annotations import struct_info
+from relaxlang.syntax.elaborate.annotations import ANNOTATIONS, struct_info
 from relaxlang.syntax.elaborate.dims import declarations, define_dimensions
 from relaxlang.syntax.elaborate.places import head
 from relaxlang.syntax.elaborate.relax_body import RelaxElaborator
 from relaxlang.syntax.elaborate.relax_statements import Body, contradiction
 from relaxlang.syntax.elaborate.unit import Unit
-from relaxlang.syntax.struct_info import BaseCheck, base_check, bound_vars, erase
+from relaxlang.syntax.struct_info import bound_vars, erase, may_declare
 
 
 class FunctionElaborator:
@@ -79,7 +79,9 @@ class FunctionElaborator:
         ev.scope.names.update(values)
         if node.returns is not None:
             try:
-                self.declared = struct_info(ev.expr(node.returns, ev.scope), node.returns.span)
+                value = ev.expr(node.returns, ev.scope)
+                if value is not ANNOTATIONS["Tuple"]:  # `-> R.Tuple` leaves open what the tuple holds
+                    self.declared = struct_info(value, node.returns.span)
             except DiagnosticError as fault:
                 self.unit.report(fault)
                 self.faulty = True
@@ -97,7 +99,7 @@ class FunctionElaborator:
         info = struct_info(self.ev.expr(param.annotation, self.ev.scope), param.annotation.span)
         size = self.ev.signature_vars.get(param.name)
         if isinstance(info, PrimStructInfo) and info.value is None and size is not None and size.dtype is info.dtype:
-            info = PrimStructInfo(info.dtype, size)  # `n: R.Prim("int64"), x: R.Tensor([n])`: the scalar is the dimension
+            info = PrimStructInfo(info.dtype, size)  # `n: R.Prim("int64"), x: R.Tensor([n])`: one and the same number
         made: relax.Var = relax.Var(param.name, info, span=param.span)
         return made
 
@@ -137,10 +139,10 @@ class FunctionElaborator:
         if self.declared is None:
             known = {*bound_vars(tuple(p.struct_info for p in self.params)), *self.inside, *_outer_vars(self.outer)}
             return erase(inferred, known, set(self.params))
-        if self.unit.verify and base_check(self.declared, inferred) is not BaseCheck.HOLDS:
+        if not may_declare(self.declared, inferred):
             at = self.node.returns.span if self.node.returns is not None else None
-            self.unit.report(contradiction("the result", self.declared, inferred, self.returned or head(self.node), at))
-            raise silent()
+            place = self.returned or head(self.node)
+            self.unit.require(contradiction("the result", self.declared, inferred, place, at))
         return self.declared
 
 

@@ -50,24 +50,29 @@ class CastValue(Value):
 # --- constants --------------------------------------------------------------------------------------------------------
 @names("const")
 def _const(ev: RelaxElaborator, node: tree.Call, value: Any, dtype: Any = None) -> relax.Expr:
+    return constant(value, dtype, node.span)
+
+
+def constant(value: Any, dtype: Any, span: Span | None) -> relax.Expr:
+    """A constant from numbers, nested lists of them or an array; `dtype` None: the one that the numbers have."""
     import numpy as np
 
     if isinstance(value, relax.Constant):
         return value
     if isinstance(value, np.ndarray):
-        data = value if dtype is None else value.astype(as_dtype(dtype, node.span).numpy)
+        data = value if dtype is None else value.astype(as_dtype(dtype, span).numpy)
     else:
-        of = as_dtype(dtype, node.span) if dtype is not None else _natural(value)
-        plain = _plain(value, of, node.span)
+        of = as_dtype(dtype, span) if dtype is not None else _natural(value)
+        plain = _plain(value, of, span)
         try:
             with np.errstate(over="ignore"):  # 1e39 as float32 is inf
                 data = np.array(plain, dtype=of.numpy)
         except (ValueError, TypeError):
-            raise error("RLX0128", "the rows of a constant have different lengths", node.span) from None
+            raise error("RLX0128", "the rows of a constant have different lengths", span) from None
         except OverflowError:
-            raise error("RLX0129", f"a number is out of range for `{of}`", node.span) from None
+            raise error("RLX0129", f"a number is out of range for `{of}`", span) from None
     data.flags.writeable = False
-    return relax.Constant(data, span=node.span)
+    return relax.Constant(data, span=span)
 
 
 def _natural(value: Any) -> DType:
@@ -173,6 +178,18 @@ def _shape_expr(ev: RelaxElaborator, node: tree.Call, values: Any) -> Any:
 def _emit(ev: RelaxElaborator, node: tree.Call, value: Any) -> Any:
     """Binding is what an assignment does anyway."""
     return value
+
+
+@names("emit_with_ty", "emit_with_sinfo")
+def _emit_with_info(ev: RelaxElaborator, node: tree.Call, op: Any, args: Any, infos: Any = ()) -> relax.Expr:
+    """A call by the name of the operator, with the struct info that is stated for it."""
+    name = str(op).removeprefix("relax.")
+    if name not in CORE_OPS:
+        raise error("RLX0103", f"there is no operator `R.{name}` with stated struct info", node.span)
+    values = tuple(ev.lift(a, node.span) for a in ev.iterate(args, node.span))
+    stated = tuple(struct_info(i, node.span) for i in ev.iterate(infos, node.span))
+    plain = CORE_OPS[name].params is not None  # what it states is what its arguments say
+    return ev.core(name, values, EMPTY, () if plain else stated, node.span)
 
 
 @names("emit_match_cast")

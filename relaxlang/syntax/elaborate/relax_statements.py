@@ -29,7 +29,7 @@ from relaxlang.syntax.elaborate.relax_names import CastValue
 from relaxlang.syntax.elaborate.scalars import Fresh
 from relaxlang.syntax.elaborate.tir_names import Meta
 from relaxlang.syntax.elaborate.unit import poison
-from relaxlang.syntax.struct_info import BaseCheck, base_check, least_upper_bound
+from relaxlang.syntax.struct_info import BaseCheck, base_check, least_upper_bound, may_declare
 
 if TYPE_CHECKING:
     from relaxlang.syntax.elaborate.relax_function import FunctionElaborator
@@ -161,8 +161,8 @@ class Body:
 
     def _check_annotation(self, name: str, info: StructInfo, value: Any, at: Span | None, where: Span | None) -> None:
         inferred = value.info if isinstance(value, CastValue) else value.struct_info
-        if inferred is not None and self.ev.unit.verify and base_check(info, inferred) is not BaseCheck.HOLDS:
-            raise contradiction(f"`{name}`", info, inferred, where or value.span, at)
+        if inferred is not None and not may_declare(info, inferred):
+            self.ev.unit.require(contradiction(f"`{name}`", info, inferred, where or value.span, at))
 
     def _unpack(self, target: tree.Expr, value: Any, scope: Scope, local: bool) -> None:
         """`a, b = value`: the fields of a tuple, one after the other."""
@@ -362,7 +362,8 @@ def _if(body: Body, node: tree.If, scope: Scope) -> None:
     if then is None or orelse is None:
         raise silent()
     if then[0] != orelse[0]:
-        raise error("RLX0402", f"the branches end with different names, `{then[0]}` and `{orelse[0]}`", head(node),
+        text = f"the branches end with different names, `{then[0]}` and `{orelse[0]}`"
+        raise error("RLX0402", text, head(node.orelse[-1]),
                     help="the last binding of both branches is the conditional's result and has one name")  # fmt: skip
     info = None
     if ev.check:

@@ -74,6 +74,7 @@ class Unit:
         self.attrs: dict[str, Any] = {}
         self.name = "Module"
         self.verify = True
+        self.tolerated = False
         self.limits: set[str] = set()
 
     def declares(self, name: str) -> bool:
@@ -113,6 +114,12 @@ class Unit:
                     continue
                 self.limits.add(diagnostic.message)
             self.diagnostics.report(diagnostic)
+
+    def require(self, fault: DiagnosticError) -> None:
+        """Raise the fault, unless the module says `check_well_formed=False`; it goes on saying so then."""
+        if self.verify:
+            raise fault
+        self.tolerated = True
 
     def complain(self, diagnostic: Diagnostic) -> None:
         """Keep a finding, and go on."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from relaxlang.ir import relax, tir
-from relaxlang.ir.module import DummyGlobalInfo, IRModule
+from relaxlang.ir.module import UNCHECKED, DeviceMesh, DummyGlobalInfo, IRModule
 from relaxlang.syntax.document import Doc, bracket, concat
 from relaxlang.syntax.printer.core import Printer, emits, prints
 from relaxlang.syntax.printer.prim_funcs import emit_prim_func
@@ -15,6 +15,15 @@ from relaxlang.syntax.printer.values import mapping_doc, value_doc
 from relaxlang.syntax.scalars import string_text
 
 
+@prints(DeviceMesh)
+def _device_mesh(p: Printer, node: DeviceMesh) -> Doc:
+    shape = bracket("(", [str(d) for d in node.shape], ")", lone_comma=True)
+    ids = node.devices
+    if ids and ids == tuple(range(ids[0], ids[0] + len(ids))):
+        return bracket("R.device_mesh(", [shape, f"I.Range({ids[0]}, {ids[-1] + 1})"], ")")
+    return bracket("R.device_mesh(", [shape, bracket("[", [str(d) for d in ids], "]")], ")")
+
+
 @prints(DummyGlobalInfo)
 def _dummy(p: Printer, node: DummyGlobalInfo) -> Doc:
     return "I.dummy_global_info()"
@@ -22,12 +31,14 @@ def _dummy(p: Printer, node: DummyGlobalInfo) -> Doc:
 
 @emits(IRModule)
 def _module(p: Printer, module: IRModule) -> None:
-    p.line("@I.ir_module")
+    faulty = UNCHECKED in module.attrs
+    p.line("@I.ir_module(check_well_formed=False)" if faulty else "@I.ir_module")
     p.line(f"class {p.module_name}:")
     p.indent += 1
     empty = True
-    if module.attrs:
-        p.line(concat("I.module_attrs(", mapping_doc(p, module.attrs), ")"))
+    attrs = module.attrs.without(UNCHECKED)
+    if attrs:
+        p.line(concat("I.module_attrs(", mapping_doc(p, attrs), ")"))
         empty = False
     if module.global_infos:
         pairs = [concat(string_text(k), ": ", _infos(p, v)) for k, v in module.global_infos.items()]

@@ -11,7 +11,10 @@ from relaxlang.syntax.printer.values import constant_doc, value_doc
 from relaxlang.syntax.scalars import string_text
 
 _EXTERN = si.FuncStructInfo(None, si.OBJECT, False)
-_OUT_SINFO = frozenset({"call_tir", "call_tir_inplace", "call_tir_with_grad", "call_dps_packed", "call_py_func"})
+_OUT_SINFO = frozenset(
+    "call_tir call_tir_inplace call_tir_with_grad call_dps_packed call_py_func dist.call_tir "
+    "dist.call_tir_local_view".split()
+)
 _NAMED_EXTERN = frozenset(
     {"call_dps_packed", "call_pure_packed", "call_inplace_packed", "call_builtin_with_ctx", "call_py_func"}
 )
@@ -114,6 +117,8 @@ def _call(p: Printer, node: relax.Call) -> Doc:
         attrs = node.attrs
         device = f"R.device({string_text(attrs['device_type'])}, {attrs['index']})"
         return bracket("R.hint_on_device(", [p.doc(args[0]), device, string_text(attrs["memory_scope"])], ")")
+    if name == "dist.const":
+        return bracket("R.dist.const(", [p.doc(args[0]), *[p.doc(s) for s in node.sinfo_args]], ")")
     if name not in _OUT_SINFO:
         return bracket(f"R.{name}(", [*first_args, *_args(p, args), *_rest(p, node)], ")")
     keep = 2 - len(first_args)
