@@ -67,7 +67,9 @@ def copy(rank: int) -> tir.PrimFunc:
     of, dims = dtype("float32"), tuple([prim.Var(f"n{k}", INT64) for k in range(rank)])
     made = [tir.Buffer(n, dims, of, prim.Var(n, HANDLE, prim.PointerType(of))) for n in ("A", "B")]
     params = tuple([prim.Var(n, HANDLE) for n in ("a", "b")])
-    axes = tuple([tir.IterVar(prim.Var(f"v{k}", INT64), tir.Range(IntImm(INT64, 0), n), "spatial") for k, n in enumerate(dims)])
+    axes = tuple(
+        [tir.IterVar(prim.Var(f"v{k}", INT64), tir.Range(IntImm(INT64, 0), n), "spatial") for k, n in enumerate(dims)]
+    )
     loops = tuple([prim.Var(f"i{k}", INT64) for k in range(rank)])
     at = tuple([axis.var for axis in axes])
     store = tir.BufferStore(made[1], prim.BufferLoad(made[0], at), at)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from relaxlang.base.diagnostics import DiagnosticError
-from relaxlang.base.dtype import DType, dtype
+from relaxlang.base.dtype import dtype
 from relaxlang.ir import prim, relax
 from relaxlang.ir import struct_info as si
 from relaxlang.ir.attrs import EMPTY, Attrs
@@ -47,7 +47,7 @@ class Functions:
     ) -> relax.Function:
         """A function that may use what is around it."""
         c, pure = self.c, self.pure
-        dims: list[prim.Var] = [] if outer_dims and c.chance() else []
+        dims: list[prim.Var] = []
         params = tuple([
             relax.Var(values.name(c), self.info([*outer_dims, *dims], defining=dims)) for _ in range(c.number(0, 3))
         ])  # fmt: skip

@@ -1,4 +1,4 @@
-"""A module's text is the module: `parse(print(m))` is `m` and prints the same again, whatever the module and the options.
+"""A module's text is the module: `parse(print(m))` is `m` and prints the same again, whatever the module and options.
 
 `RELAXLANG_ROUND_TRIP=20000` asks for so many modules of a seeded generator, beyond those that hypothesis draws.
 """

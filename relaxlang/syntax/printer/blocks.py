@@ -9,6 +9,7 @@ from relaxlang.syntax.printer.exprs import upper_bound
 from relaxlang.syntax.printer.stmts import scope, tail
 from relaxlang.syntax.printer.values import mapping_doc
 from relaxlang.syntax.scalars import string_text
+from relaxlang.syntax.spellings import attribute_key
 
 _LOOPS = {"serial": "T.serial", "parallel": "T.parallel", "vectorized": "T.vectorized", "unroll": "T.unroll",
           "thread_binding": "T.thread_binding"}  # fmt: skip
@@ -126,7 +127,8 @@ def block_content(p: Printer, node: tir.Block) -> None:
     if node.writes is not None:
         p.line(bracket("T.writes(", [p.doc(r) for r in node.writes], ")"))
     if node.annotations:
-        annotations = mapping_doc(p, {str(k): v for k, v in node.annotations.items()})
+        dialect = p.options.dialect
+        annotations = mapping_doc(p, {attribute_key(str(k), dialect): v for k, v in node.annotations.items()})
         p.line(concat(f"{p.spell('T.block_attr')}(", annotations, ")"))
     alloc_buffers(p, node.alloc_buffers)
     for match in node.match_buffers:

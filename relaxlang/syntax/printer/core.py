@@ -233,7 +233,9 @@ class Printer:
         at.append((at.indent, made))
         return name
 
-    def buffer_fields(self, buffer: tir.Buffer, *, first: tuple[Doc, ...] = (), lasting: bool = False) -> Doc:
+    def buffer_fields(
+        self, buffer: tir.Buffer, *, first: tuple[Doc, ...] = (), last: tuple[Doc, ...] = (), lasting: bool = False
+    ) -> Doc:
         """The arguments, in parentheses, of what declares a buffer: shape, dtype, and what is not as usual. A pointer
         that nothing has defined becomes `NAME.data`."""
         items: list[Doc] = [*first, self.dims(buffer.shape), f'"{buffer.dtype}"']
@@ -251,7 +253,7 @@ class Printer:
             items.append(f"align={buffer.align}")
         if buffer.offset_factor != 0:
             items.append(f"offset_factor={buffer.offset_factor}")
-        return bracket("(", items, ")")
+        return bracket("(", [*items, *last], ")")
 
     def dims(self, values: tuple[prim.PrimExpr, ...]) -> Doc:
         """`(n, 784)`; one dimension keeps its comma."""

@@ -43,6 +43,10 @@ def tail(p: Printer, body: tir.Stmt) -> None:
         elif isinstance(body, tir.Allocate) and _is_buffer(p, body):
             body = _allocated_buffer(p, body)
         elif isinstance(body, _SCOPED):
+            if (buffer := _allocated(p, body)) is not None:
+                _alloc_statement(p, body, buffer)
+                body = body.body.body
+                continue
             p.opens(body)
             p.line(_head(p, body, flat=True))
             _after_head(p, body)
@@ -58,6 +62,11 @@ def _inner(p: Printer, stmt: tir.Stmt) -> None:
         tail(p, stmt)  # its scope may reach further than it has to
     elif isinstance(stmt, _SCOPED):
         p.names.enter()
+        if (buffer := _allocated(p, stmt)) is not None:  # no `with` here: an allocation lasts to the end of its scope
+            _alloc_statement(p, stmt, buffer)
+            tail(p, stmt.body.body)
+            p.names.leave()
+            return
         p.opens(stmt)
         p.line(_head(p, stmt, flat=False))
         p.indent += 1
@@ -121,7 +130,9 @@ def _attr_head(p: Printer, node: tir.AttrStmt, flat: bool) -> Doc:
     if isinstance(on, tir.IterVar) and p.names.get(on.var) is None and _is_launch(node, on):
         call = bracket("T.launch_thread(", [string_text(on.thread_tag), p.doc(node.value)], ")")
         return _named(p.define(on.var, on.var.name), call, flat)
-    items = [keyed_doc(p, node.key, on), string_text(node.key), p.doc(node.value)]
+    # TVM keeps a bare number of Python here, and takes `T.int32(0)` for something else.
+    text = str(on.value) if isinstance(on, prim.IntImm) and on.of is prim.INT32 else keyed_doc(p, node.key, on)
+    items = [text, string_text(node.key), p.doc(node.value)]
     return bracket("T.attr(" if flat else "with T.attr(", items, ")" if flat else "):")
 
 
@@ -161,6 +172,25 @@ def _allocate_head(p: Printer, node: tir.Allocate | tir.AllocConst, flat: bool) 
     if node.annotations:
         items.append(concat("annotations=", mapping_doc(p, _text_keys(node.annotations))))
     return _named(p.define(node.buffer_var, node.buffer_var.name), bracket(call, items, ")"), flat)
+
+
+def _allocated(p: Printer, node: Any) -> tir.Buffer | None:
+    """The buffer of an allocation that a release since 0.24 states as one statement: memory and the view of all of it."""
+    inner = node.body
+    if not (p.since("tvm-0.24") and isinstance(node, tir.Allocate) and isinstance(inner, tir.DeclBuffer)):
+        return None
+    buffer = inner.buffer
+    whole = buffer.data is node.buffer_var and buffer.shape == node.extents and owns_data(buffer)
+    return buffer if whole and _is_true(node.condition) and p.names.get(node.buffer_var) is None else None
+
+
+def _alloc_statement(p: Printer, node: Any, buffer: tir.Buffer) -> None:
+    """`A = T.alloc_buffer(…)`."""
+    p.opens(node)
+    name = p.define(buffer, buffer.name)
+    notes = (concat("annotations=", mapping_doc(p, _text_keys(node.annotations))),) if node.annotations else ()
+    p.line(concat(f"{name} = T.alloc_buffer", p.buffer_fields(buffer, last=notes)))
+    p.slots[buffer.data] = p.slot()
 
 
 def _after_head(p: Printer, node: Any) -> None:
