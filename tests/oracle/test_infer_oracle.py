@@ -357,8 +357,8 @@ def agree(mine: StructInfo, other: Any, variables: dict[str, Any]) -> str:
     return "" if expected is None or known == expected else f"shape {known}, not {expected}"
 
 
-# Calls that relaxlang refuses and TVM lets pass: axes beyond the rank of sorts, scans and flips, and shapes that cannot be
-# broadcast when a dimension further right is not decided; kernels longer than the padded input.
+# Calls that relaxlang refuses and TVM lets pass: axes beyond the rank of sorts, scans and flips, and shapes that cannot
+# be broadcast when a dimension further right is not decided; kernels longer than the padded input.
 STRICT = frozenset(
     {
         "argsort",
