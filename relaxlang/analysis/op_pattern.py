@@ -8,8 +8,9 @@ from relaxlang.analysis.reshape_pattern import covers
 from relaxlang.analysis.stages import Stage, stages_of
 from relaxlang.ir import prim
 from relaxlang.ir.prim import IntImm, PrimExpr, Var
-from relaxlang.ir.tir import Buffer, PrimFunc
+from relaxlang.ir.tir import Buffer, BufferStore, PrimFunc
 from relaxlang.ir.visit import free_vars, walk
+from relaxlang.syntax.struct_info import same_dim
 
 
 class OpPattern(IntEnum):
@@ -36,11 +37,34 @@ def op_pattern(func: PrimFunc) -> OpPattern:
     if found is None:
         return OpPattern.OPAQUE
     kinds = [stage_pattern(stage) for stage in found.stages]
-    kind = max(kinds)
-    if kind is OpPattern.OPAQUE or kind is OpPattern.OUT_EWISE_FUSABLE or len(kinds) == 1:
-        return kind
-    # Several stages: the buffers between them hide which element of an input an element of the output needs.
-    return OpPattern.COMM_REDUCE if kind is OpPattern.COMM_REDUCE else OpPattern.INJECTIVE
+    if max(kinds) > OpPattern.INJECTIVE or len(kinds) == 1:
+        return max(kinds)
+    # Several stages: what counts is how the outputs depend on the inputs, through the buffers between.
+    return _combined(set(argument_patterns(func).values()))
+
+
+def _combined(kinds: set[OpPattern]) -> OpPattern:
+    """The kind of a computation that reads its inputs in these ways."""
+    if not kinds or kinds == {OpPattern.ELEMWISE, OpPattern.BROADCAST}:
+        return OpPattern.ELEMWISE
+    return max(kinds)
+
+
+def argument_patterns(func: PrimFunc) -> dict[Var, OpPattern]:
+    """How the outputs of a kernel depend on each of its buffer parameters that it reads, through all its stages."""
+    found = stages_of(func)
+    if found is None:
+        return {p: OpPattern.OPAQUE for p in func.params if p in func.buffer_map}
+    reads: dict[Buffer, OpPattern] = {}
+    for stage in reversed(found.stages):
+        kind = stage_pattern(stage)
+        after = max(reads.get(s.buffer, OpPattern.ELEMWISE) for s in stage.stores)
+        own = {s.buffer for s in stage.stores}
+        for load in stage.loads():
+            if load.buffer not in own:
+                here = kind if kind > OpPattern.INJECTIVE else _access_pattern(load, stage.stores[0])
+                reads[load.buffer] = max(reads.get(load.buffer, OpPattern.ELEMWISE), here, after)
+    return {p: reads[b] for p in func.params if (b := func.buffer_map.get(p)) in reads and b is not None}
 
 
 def stage_pattern(stage: Stage) -> OpPattern:
@@ -52,27 +76,26 @@ def stage_pattern(stage: Stage) -> OpPattern:
         return OpPattern.OPAQUE
     if len(stage.stores) > 1 and any(s.buffer is load.buffer for s in stage.stores for load in stage.loads()):
         return OpPattern.OPAQUE
-    kinds = {_access_pattern(load.indices, store.indices) for load in stage.loads()}
-    if not kinds or kinds == {OpPattern.ELEMWISE, OpPattern.BROADCAST}:
-        return OpPattern.ELEMWISE
-    return max(kinds)
+    return _combined({_access_pattern(load, store) for load in stage.loads()})
 
 
 def _is_true(e: PrimExpr) -> bool:
     return isinstance(e, IntImm) and e.value == 1
 
 
-def _access_pattern(load: tuple[PrimExpr, ...], store: tuple[PrimExpr, ...]) -> OpPattern:
-    """How the index of a load relates to that of the store."""
-    if load == store:
+def _access_pattern(load: prim.BufferLoad, store: BufferStore) -> OpPattern:
+    """How a load relates to the store of the same block: at the same index of an equally large buffer, at some of the
+    indices in order, or anywhere."""
+    left = list(zip(store.indices, store.buffer.shape))
+    if load.indices == store.indices and all(same_dim(a, b) for a, (_, b) in zip(load.buffer.shape, left)):
         return OpPattern.ELEMWISE
-    left = list(store)
-    for index in load:
+    for index, dim in zip(load.indices, load.buffer.shape):
         if isinstance(index, IntImm) and index.value == 0:
             continue
-        if not isinstance(index, Var) or index not in left:
+        at = next((k for k, (i, _) in enumerate(left) if i is index), None)
+        if at is None or not same_dim(dim, left[at][1]):
             return OpPattern.INJECTIVE
-        del left[: left.index(index) + 1]
+        del left[: at + 1]
     return OpPattern.BROADCAST
 
 
@@ -101,23 +124,3 @@ def _axes_read(e: PrimExpr, own: set[Buffer]) -> set[Var]:
     """The variables in the indices of the loads of an expression."""
     loads = [n for n in walk(e) if isinstance(n, prim.BufferLoad) and n.buffer not in own]
     return {v for load in loads for v in free_vars(load.indices)}
-
-
-def argument_patterns(func: PrimFunc) -> dict[Var, OpPattern]:
-    """How a kernel reads each of its buffer parameters that it reads: by one stage, how that stage accesses it; by
-    several, or by a reduction, as the kernel's kind says."""
-    found = stages_of(func)
-    if found is None:
-        return {p: OpPattern.OPAQUE for p in func.params if p in func.buffer_map}
-    whole = op_pattern(func)
-    result: dict[Var, OpPattern] = {}
-    for param in func.params:
-        buffer = func.buffer_map.get(param)
-        readers = [(s, load) for s in found.stages for load in s.loads() if load.buffer is buffer]
-        if buffer is None or not readers:
-            continue
-        if len(found.stages) > 1 or found.stages[0].is_reduction or whole is OpPattern.OPAQUE:
-            result[param] = whole
-        else:
-            result[param] = max(_access_pattern(load.indices, s.stores[0].indices) for s, load in readers)
-    return result

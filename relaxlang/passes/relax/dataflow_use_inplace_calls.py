@@ -17,7 +17,7 @@ from relaxlang.ir.visit import on
 from relaxlang.ops import Operators, default_operators
 from relaxlang.passes.base import Pass, PassContext
 from relaxlang.passes.relax.legalize_ops import OperatorLowering
-from relaxlang.passes.tir.renew import Renew
+from relaxlang.passes.tir.fresh import Renew
 from relaxlang.syntax.core_ops import CORE_OPS
 from relaxlang.syntax.struct_info import BaseCheck, base_check
 

@@ -18,8 +18,8 @@ from relaxlang.ir.visit import on
 from relaxlang.passes.base import Pass, PassContext
 from relaxlang.passes.bindings import BindingRewriter
 from relaxlang.passes.relax.fuse_ops import PRIMITIVE
+from relaxlang.passes.tir.fresh import Renew, renewed
 from relaxlang.passes.tir.inline_blocks import inline_blocks
-from relaxlang.passes.tir.renew import Renew, renewed
 
 
 @dataclass(frozen=True)

@@ -50,6 +50,8 @@ def stages(mod: IRModule, name: str) -> int:
         ("R.broadcast_to(b, (3, 4))", OpPattern.BROADCAST),
         ("R.permute_dims(x)", OpPattern.INJECTIVE),
         ("R.strided_slice(x, axes=[0], begin=[1], end=[3])", OpPattern.INJECTIVE),
+        ("R.strided_slice(x, axes=[0], begin=[0], end=[2])", OpPattern.INJECTIVE),
+        ("R.nn.batch_norm(x, b, b, b, b, axis=1, training=False)", OpPattern.ELEMWISE),
         ('R.take(x, R.const([1, 0], "int64"), axis=1)', OpPattern.INJECTIVE),
         ("R.split(x, 2, axis=1)", OpPattern.INJECTIVE),
         ("R.sum(x, axis=[1])", OpPattern.COMM_REDUCE),
