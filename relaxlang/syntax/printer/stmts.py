@@ -43,9 +43,9 @@ def tail(p: Printer, body: tir.Stmt) -> None:
         elif isinstance(body, tir.Allocate) and _is_buffer(p, body):
             body = _allocated_buffer(p, body)
         elif isinstance(body, _SCOPED):
-            if (buffer := _allocated(p, body)) is not None:
-                _alloc_statement(p, body, buffer)
-                body = body.body.body
+            if (declared := _allocated(p, body)) is not None:
+                _alloc_statement(p, body, declared.buffer)
+                body = declared.body
                 continue
             p.opens(body)
             p.line(_head(p, body, flat=True))
@@ -62,9 +62,9 @@ def _inner(p: Printer, stmt: tir.Stmt) -> None:
         tail(p, stmt)  # its scope may reach further than it has to
     elif isinstance(stmt, _SCOPED):
         p.names.enter()
-        if (buffer := _allocated(p, stmt)) is not None:  # no `with` here: an allocation lasts to the end of its scope
-            _alloc_statement(p, stmt, buffer)
-            tail(p, stmt.body.body)
+        if (declared := _allocated(p, stmt)) is not None:  # there is no `with` for it: it lasts to the end of the scope
+            _alloc_statement(p, stmt, declared.buffer)
+            tail(p, declared.body)
             p.names.leave()
             return
         p.opens(stmt)
@@ -174,14 +174,14 @@ def _allocate_head(p: Printer, node: tir.Allocate | tir.AllocConst, flat: bool) 
     return _named(p.define(node.buffer_var, node.buffer_var.name), bracket(call, items, ")"), flat)
 
 
-def _allocated(p: Printer, node: Any) -> tir.Buffer | None:
-    """The buffer of an allocation that a release since 0.24 states as one statement: memory and the view of all of it."""
+def _allocated(p: Printer, node: Any) -> tir.DeclBuffer | None:
+    """The declaration inside an allocation, when releases since 0.24 state both as one: memory and a view of it all."""
     inner = node.body
     if not (p.since("tvm-0.24") and isinstance(node, tir.Allocate) and isinstance(inner, tir.DeclBuffer)):
         return None
     buffer = inner.buffer
     whole = buffer.data is node.buffer_var and buffer.shape == node.extents and owns_data(buffer)
-    return buffer if whole and _is_true(node.condition) and p.names.get(node.buffer_var) is None else None
+    return inner if whole and _is_true(node.condition) and p.names.get(node.buffer_var) is None else None
 
 
 def _alloc_statement(p: Printer, node: Any, buffer: tir.Buffer) -> None:
