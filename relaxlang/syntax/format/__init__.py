@@ -71,8 +71,7 @@ class _Writer:
         rest = list(group)
         if line is not None and self.previous is not None and line.indent > self.previous.indent:
             return rest
-        column = self.places.column(line.start) if line is not None else 0
-        while rest and (line is None or self.places.column(rest[0].start) > column):
+        while rest and (line is None or self._block_of(rest[0]) > line.indent):
             comment = rest.pop(0)
             self._blanks(min(self.places.blank_before(comment.start), _most(self._block_of(comment))))
             self.out.append(f"{' ' * (INDENT * self._block_of(comment))}{_comment_text(comment)}\n")
