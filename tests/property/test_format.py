@@ -12,9 +12,9 @@ from relaxlang.syntax.format import format_source
 ROOT = pathlib.Path(__file__).parents[2]
 PROGRAMS = [path.read_text() for path in sorted([*ROOT.glob("stdlib/**/*.rlx"), *ROOT.glob("examples/*.rlx")])]
 PIECES = [
-    "#c", "# x\n", "\n", "    ", "(", ")", "[", "]", ",", "\\\n", '"""', '"', "'", "lambda x: ", "*", " if a else b", "not ",
-    "-", "**", ":", ";", "\t", "\r\n", "elif x:\n", "else:\n", "@d\n", "# fmt: skip", "a, b", "(a)", "(a,)", "x[*i]", "\x0c",
-    "é", "for i in y", '"a" "b"', "'q'",
+    "#c", "# x\n", "\n", "    ", "(", ")", "[", "]", ",", "\\\n", '"""', '"', "'", "lambda x: ", "*", " if a else b",
+    "not ", "-", "**", ":", ";", "\t", "\r\n", "elif x:\n", "else:\n", "@d\n", "# fmt: skip", "a, b", "(a)", "(a,)",
+    "x[*i]", "\x0c", "é", "for i in y", '"a" "b"', "'q'",
 ]  # fmt: skip
 
 
