@@ -30,6 +30,7 @@ class Normalizer(Rewriter):
         self.pending: list[relax.Binding] = []
         self.in_dataflow = False
         self.renamed: dict[relax.Var, relax.Var] = {}
+        self.made: dict[int, tuple[relax.Expr, relax.Expr]] = {}
 
     def bind(self, value: relax.Expr) -> relax.Expr:
         """`value` as an operand: itself when it is a leaf, else a new variable bound to it."""
@@ -42,9 +43,18 @@ class Normalizer(Rewriter):
         self.pending.append(relax.VarBinding(var, value, span=value.span))
         return var
 
+    def operand(self, value: relax.Expr) -> relax.Expr:
+        """An expression as an operand; an object that occurs twice is one value, and bound once."""
+        if isinstance(value, LEAVES):
+            return self.renamed.get(value, value) if isinstance(value, relax.Var) else value
+        known = self.made.get(id(value))
+        if known is None:
+            known = self.made[id(value)] = (value, self.bind(self(value)))
+        return known[1]
+
     def fields(self, value: relax.Tuple) -> relax.Tuple:
         """A tuple whose fields are operands."""
-        fields = tuple(self.bind(self(f)) for f in value.fields)
+        fields = tuple(self.operand(f) for f in value.fields)
         return value if all(a is b for a, b in zip(fields, value.fields)) else relax.Tuple(fields, span=value.span)
 
     @on(relax.Var, relax.DataflowVar)
@@ -60,7 +70,7 @@ class Normalizer(Rewriter):
     @on(relax.TupleGetItem)
     def item(self, node: relax.TupleGetItem) -> relax.Expr:
         """A field of an operand; of a tuple that is written out, the field itself."""
-        value = self.bind(self(node.tuple_value))
+        value = self.operand(node.tuple_value)
         if value is node.tuple_value:
             return node
         return relax.TupleGetItem(value, node.index, span=node.span)
@@ -68,8 +78,8 @@ class Normalizer(Rewriter):
     @on(relax.Call)
     def call(self, node: relax.Call) -> relax.Call:
         """A call of operands, with its struct info."""
-        op = self.bind(self(node.op))
-        args = tuple(self.bind(self(a)) for a in node.args)
+        op = self.operand(node.op)
+        args = tuple(self.operand(a) for a in node.args)
         changed = op is not node.op or any(a is not b for a, b in zip(args, node.args))
         made = node.replace(op=op, args=args) if changed else node
         return made.replace(struct_info=self.infer(made)) if changed or made.struct_info is None else made
@@ -78,7 +88,7 @@ class Normalizer(Rewriter):
     def conditional(self, node: relax.If) -> relax.If:
         """A conditional on an operand, with its struct info."""
         made = node.replace(
-            condition=self.bind(self(node.condition)),
+            condition=self.operand(node.condition),
             true_branch=self(node.true_branch),
             false_branch=self(node.false_branch),
         )
@@ -89,10 +99,11 @@ class Normalizer(Rewriter):
         """A sequence whose value is an operand."""
         outer, self.pending = self.pending, []
         was, self.in_dataflow = self.in_dataflow, False
+        made = dict(self.made)
         blocks = [self(block) for block in node.blocks]
-        body = self.bind(self(node.body))
+        body = self.operand(node.body)
         extra, self.pending = self.pending, outer
-        self.in_dataflow = was
+        self.in_dataflow, self.made = was, made
         if extra:
             if blocks and type(blocks[-1]) is relax.BindingBlock:
                 blocks[-1] = blocks[-1].replace(bindings=(*blocks[-1].bindings, *extra))

@@ -90,6 +90,7 @@ class ModuleElaborator:
         if classes:
             self.unit.name = classes[0].name
             self.unit.verify = not any(_unchecked(d) for d in classes[0].decorators)
+            self._check_rewriter(classes[0])
         self._own_operators([*module.body, *(classes[0].body if classes else ())])
         ref = ModuleRef(self.unit)
         self.outer.names.update({self.unit.name: ref})
@@ -110,6 +111,17 @@ class ModuleElaborator:
         if self.unit.tolerated:
             self.unit.attrs[UNCHECKED] = False
         return IRModule(functions, Attrs(self.unit.attrs), self.unit.global_infos, self.unit.name)
+
+    def _check_rewriter(self, node: tree.ClassDef) -> None:
+        """A `@R.rewriter` holds two Relax functions: what to look for, and what to put in its place."""
+        if not any(dotted(d) in ("R.rewriter", "relax.rewriter") for d in node.decorators):
+            return
+        functions = [s for s in node.body if isinstance(s, tree.FunctionDef)]
+        kinds = {s.name: [decorator_name(d) for d in s.decorators] for s in functions}
+        for name in ("pattern", "replacement"):
+            if "R.function" not in kinds.get(name, ()):
+                text = f"a rewriter needs a Relax function `{name}`"
+                self.unit.report(error("RLX0146", text, head(node), help=f"define `{name}` with `@R.function`"))
 
     def _own_operators(self, body: list[tree.Stmt]) -> None:
         """Operators that the file itself defines with `@R.op`."""

@@ -2,6 +2,7 @@
 
 import inspect
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -9,7 +10,9 @@ import relaxlang
 from relaxlang.passes import PASSES, load_pass
 
 # What the text of the docstring says that the pass is given.
-OPTIONS = {"bind-symbolic-vars": {"binding_map": (("n", 16),)}}
+OPTIONS = {
+    "apply-rewrites": {"file": str(Path(__file__).parent / "double_is_add.rlx")},
+    "bind-symbolic-vars": {"binding_map": (("n", 16),)}}
 
 
 def programs(name: str) -> tuple[str, str]:
