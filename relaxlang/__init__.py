@@ -34,9 +34,10 @@ if TYPE_CHECKING:
     from relaxlang.runtime.ndarray import NDArray, ShapeTuple, array
     from relaxlang.runtime.registry import get_global_func, register_func
     from relaxlang.runtime.vm import VirtualMachine
+    from relaxlang.schedule import Schedule
 
 __all__ = [
-    "__version__", "BlockBuilder", "DiagnosticError", "IRModule", "NDArray", "RelaxlangError", "ShapeTuple", "Target",
+    "__version__", "BlockBuilder", "DiagnosticError", "IRModule", "NDArray", "RelaxlangError", "Schedule", "ShapeTuple", "Target",
     "Var", "VirtualMachine", "array", "assert_structural_equal", "build", "const", "cpu", "dpl", "get_global_func",
     "interpret", "load", "load_module", "lower", "op", "parse", "register_func", "set_num_threads", "struct_info",
     "structural_equal", "structural_hash", "te", "transform",
@@ -47,6 +48,7 @@ _HOMES = {
     "BlockBuilder": "builder.block_builder:BlockBuilder",
     "IRModule": "ir.module:IRModule",
     "NDArray": "runtime.ndarray:NDArray",
+    "Schedule": "schedule:Schedule",
     "ShapeTuple": "runtime.ndarray:ShapeTuple",
     "Target": "codegen.target:Target",
     "Var": "builder.construct:var",

@@ -55,7 +55,7 @@ def regions(block: Block) -> tuple[tuple[BufferRegion, ...], tuple[BufferRegion,
     if block.init is not None:
         found(block.init)
     found(block.body)
-    local = {b for b in block.alloc_buffers} | {m.buffer for m in block.match_buffers}
+    local = set(block.alloc_buffers) | {m.buffer for m in block.match_buffers}
     analyzer = Analyzer()
     writes = [_merged(b, boxes, analyzer) for b, boxes in found.writes.items() if b not in local]
     updated = {w.buffer: w.region for w in writes} if block.init is not None else {}
@@ -116,7 +116,7 @@ class _Accesses(Visitor):
     def realize(self, node: BlockRealize) -> None:
         """An inner block: its regions, at the values of its axes."""
         values = {a.var: v for a, v in zip(node.block.iter_vars, node.iter_values)}
-        inner = {b for b in node.block.alloc_buffers}
+        inner = set(node.block.alloc_buffers)
         for box, into in ((node.block.reads, self.reads), (node.block.writes, self.writes)):
             for one in box or ():
                 if one.buffer not in inner:

@@ -15,8 +15,8 @@ from relaxlang.schedule.state import State
 
 # --- blocks -----------------------------------------------------------------------------------------------------------
 def why_not_complete(state: State, realize: BlockRealize) -> str:
-    """Why a block is not complete; empty when it is: all axes spatial, the only writer of its outputs, which it does not
-    read."""
+    """Why a block is not complete; empty when it is: all axes spatial, the only writer of its outputs, which it does
+    not read."""
     block = realize.block
     for axis in block.iter_vars:
         if axis.kind != "spatial":
@@ -29,8 +29,8 @@ def why_not_complete(state: State, realize: BlockRealize) -> str:
 
 
 def why_not_reduction(state: State, realize: BlockRealize) -> str:
-    """Why a block is not a reduction; empty when it is: an init, axes spatial or reduce, the only writer of its outputs,
-    whose place no reduction axis changes."""
+    """Why a block is not a reduction; empty when it is: an init, axes spatial or reduce, the only writer of its
+    outputs, whose place no reduction axis changes."""
     block = realize.block
     if block.init is None:
         return "it has no init"
@@ -182,9 +182,7 @@ def hands_on(state: State, loop: For) -> tuple[BlockRealize, Buffer] | None:
     return None
 
 
-def hands_on_buffer(
-    state: State, loop: For, buffer: Buffer, users: Sequence[BlockRealize], analyzer: Analyzer
-) -> bool:
+def hands_on_buffer(state: State, loop: For, buffer: Buffer, users: Sequence[BlockRealize], analyzer: Analyzer) -> bool:
     """Whether an iteration of the loop may read elements of the buffer that it has not written before; `users` are all
     blocks that use it, in program order. An update of what another block initialised counts as covered by that."""
     written: list[list[IntSet]] = []
@@ -213,7 +211,9 @@ def require_independent(state: State, loop: For, what: str) -> None:
                 state.fail("RLX1007", f"{message}`{block.name_hint}`: it is {_KINDS[axis.kind]}", realize,
                            help="`rfactor` gives each iteration a partial result of its own")  # fmt: skip
         if not any(loop.loop_var in free_vars(v) for v in realize.iter_values) and not _private(state, realize, loop):
-            message = f"`{what}` of the loop `{name}`: the block `{block.name_hint}` writes the same place in every iteration"
+            message = (
+                f"`{what}` of the loop `{name}`: the block `{block.name_hint}` writes the same place in every iteration"
+            )
             state.fail("RLX1007", message, realize)
     carried = hands_on(state, loop)
     if carried is not None:

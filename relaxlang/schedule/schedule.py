@@ -15,7 +15,7 @@ from relaxlang.ir.prim import INT64, PrimExpr, Var, as_prim
 from relaxlang.ir.tir import BlockRealize, PrimFunc
 from relaxlang.schedule import checks
 from relaxlang.schedule.primitives import (
-    annotations,
+    annotate,
     blockize,
     cache,
     compute_at,
@@ -46,17 +46,16 @@ class Schedule:
         sch.parallel(io)
         print(sch.mod)
 
-    `mod` is the program as it stands, `trace` what led there, `undo()` takes the last instruction back. A primitive that
-    does not apply raises a diagnostic RLX10xx and changes nothing. Wherever a block is wanted, its name will do.
+    `mod` is the program as it stands, `trace` what led there, `undo()` takes the last instruction back. A primitive
+    that does not apply raises a diagnostic RLX10xx and changes nothing. Wherever a block is wanted, its name will do.
     """
 
     INSTRUCTIONS = frozenset(
-        "get_block get_loops get_child_blocks get_producers get_consumers get_output_blocks split fuse reorder parallel "
-        "vectorize unroll compute_at reverse_compute_at compute_inline reverse_compute_inline cache_read cache_write "
-        "reindex decompose_reduction rfactor transform_layout blockize annotate unannotate set_scope "
+        "get_block get_loops get_child_blocks get_producers get_consumers get_output_blocks split fuse reorder "
+        "parallel vectorize unroll compute_at reverse_compute_at compute_inline reverse_compute_inline cache_read "
+        "cache_write reindex decompose_reduction rfactor transform_layout blockize annotate unannotate set_scope "
         "storage_align sample_perfect_tile sample_categorical work_on".split()
     )
-
     LISTS = frozenset(
         "get_loops get_child_blocks get_producers get_consumers get_output_blocks split sample_perfect_tile".split()
     )
@@ -194,7 +193,9 @@ class Schedule:
             fail("RLX1002", f"the loop `{var.name}` is no longer there", help="use what `split` or `fuse` returned")
         return state, var
 
-    def _run(self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any], state: State, made: Sequence[Any] = ()) -> None:
+    def _run(
+        self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any], state: State, made: Sequence[Any] = ()
+    ) -> None:
         """Note an instruction and take its state."""
         self._note(method, args, kwargs, made)
         self._advance(state)
@@ -268,7 +269,11 @@ class Schedule:
 
     # --- loops --------------------------------------------------------------------------------------------------------
     def split(
-        self, loop: LoopRV, factors: Sequence[Factor], preserve_unit_iters: bool = True, disable_predication: bool = False
+        self,
+        loop: LoopRV,
+        factors: Sequence[Factor],
+        preserve_unit_iters: bool = True,
+        disable_predication: bool = False,
     ) -> list[LoopRV]:
         """Nested loops with these extents, outermost first, in place of one; None is computed.
 
@@ -433,25 +438,25 @@ class Schedule:
     def set_scope(self, block: BlockRV | str, buffer_index: int | str, storage_scope: str) -> None:
         """The buffer that a block writes lives in another storage scope."""
         state, name = self._block(block)
-        after = annotations.set_scope(state, name, buffer_index, storage_scope)
+        after = annotate.set_scope(state, name, buffer_index, storage_scope)
         self._run("set_scope", (block, buffer_index, storage_scope), {}, after)
 
     def storage_align(self, block: BlockRV | str, buffer_index: int, axis: int, factor: int, offset: int) -> None:
         """The stride of a dimension of what a block writes is to be `offset` modulo `factor`."""
         state, name = self._block(block)
-        after = annotations.storage_align(state, name, buffer_index, axis, factor, offset)
+        after = annotate.storage_align(state, name, buffer_index, axis, factor, offset)
         self._run("storage_align", (block, buffer_index, axis, factor, offset), {}, after)
 
     def annotate(self, block_or_loop: Target, ann_key: str, ann_val: Any) -> None:
         """Note something about a block or a loop."""
         state, at = self._place(block_or_loop)
-        after = annotations.annotate(state, at, ann_key, self.get(ann_val))
+        after = annotate.annotate(state, at, ann_key, self.get(ann_val))
         self._run("annotate", (block_or_loop, ann_key, ann_val), {}, after)
 
     def unannotate(self, block_or_loop: Target, ann_key: str) -> None:
         """Remove a note about a block or a loop."""
         state, at = self._place(block_or_loop)
-        self._run("unannotate", (block_or_loop, ann_key), {}, annotations.unannotate(state, at, ann_key))
+        self._run("unannotate", (block_or_loop, ann_key), {}, annotate.unannotate(state, at, ann_key))
 
     def _place(self, of: Target) -> tuple[State, str | Var]:
         return self._loop(of) if isinstance(of, LoopRV) else self._block(of)
@@ -459,7 +464,7 @@ class Schedule:
 
 def _which(buffer: tuple[str, int | str]) -> tuple[str, int | str]:
     if not isinstance(buffer, tuple) or len(buffer) != 2 or buffer[0] not in ("read", "write"):
-        fail("RLX1013", f"a buffer of a block is `(\"read\", 0)` or `(\"write\", 0)`, not {buffer!r}")
+        fail("RLX1013", f'a buffer of a block is `("read", 0)` or `("write", 0)`, not {buffer!r}')
     return buffer
 
 
@@ -470,4 +475,3 @@ def _traced(function: Callable[..., Any], of: DType) -> IndexMap:
     made = function(*variables)
     indices = made if isinstance(made, (tuple, list)) else (made,)
     return IndexMap(variables, tuple(as_prim(i, of) for i in indices))
-

@@ -22,9 +22,10 @@ from relaxlang.schedule.access import fill_regions
 
 TRUE = IntImm(BOOL, 1)
 _CHILDREN: dict[type, tuple[str, ...]] = {
-    tir.For: ("body",), tir.While: ("body",), tir.LetStmt: ("body",), tir.AttrStmt: ("body",), tir.AssertStmt: ("body",),
-    tir.Allocate: ("body",), tir.AllocConst: ("body",), tir.DeclBuffer: ("body",), tir.BufferRealize: ("body",),
-    tir.IfThenElse: ("then_case", "else_case"), tir.BlockRealize: ("block",), tir.Block: ("init", "body"),
+    tir.For: ("body",), tir.While: ("body",), tir.LetStmt: ("body",), tir.AttrStmt: ("body",),
+    tir.AssertStmt: ("body",), tir.Allocate: ("body",), tir.AllocConst: ("body",), tir.DeclBuffer: ("body",),
+    tir.BufferRealize: ("body",), tir.IfThenElse: ("then_case", "else_case"), tir.BlockRealize: ("block",),
+    tir.Block: ("init", "body"),
 }  # fmt: skip
 
 
@@ -195,8 +196,8 @@ class _Replace:
 
 # --- entering ---------------------------------------------------------------------------------------------------------
 def normalized(func: PrimFunc) -> PrimFunc:
-    """The function in the form that schedules work on: a root block, blocks with names and loops with variables of their
-    own, and stated regions of what blocks read and write."""
+    """The function in the form that schedules work on: a root block, blocks with names and loops with variables of
+    their own, and stated regions of what blocks read and write."""
     body = func.body
     if not (isinstance(body, BlockRealize) and not body.block.iter_vars):
         body = BlockRealize((), TRUE, Block((), (), (), "root", body))

@@ -5,8 +5,8 @@
     l4, l5 = sch.split(l1, factors=[None, 8])
 
 Blocks are b0, b1, …, loops l0, l1, …, sampled numbers v0, v1, …; the text is what a person would write in Python, and
-`parse_trace` reads it back. It stands in a program as the function attribute `schedule`, a list of such lines, which the
-pass `schedule-cpu` replays instead of choosing a schedule of its own.
+`parse_trace` reads it back. It stands in a program as the function attribute `schedule`, a list of such lines, which
+the pass `schedule-cpu` replays instead of choosing a schedule of its own.
 """
 
 from __future__ import annotations
@@ -252,7 +252,8 @@ def _index(e: tree.Expr, params: Mapping[str, Var]) -> PrimExpr:
     if isinstance(e, tree.Name) and e.id in params:
         return params[e.id]
     if isinstance(e, tree.BinOp) and e.op in _OPERATORS:
-        return _OPERATORS[e.op](_index(e.left, params), _index(e.right, params))
+        made: PrimExpr = _OPERATORS[e.op](_index(e.left, params), _index(e.right, params))
+        return made
     fail("RLX1014", "an index map consists of its parameters, integers, `+ - * // %`", e.span)
 
 

@@ -141,7 +141,8 @@ def _touched(realize: BlockRealize) -> set[Buffer]:
 
 
 def _touched_elsewhere(state: State, scope: BlockRealize, users: list[BlockRealize], buffer: Buffer) -> bool:
-    """Whether something outside of the blocks, or a view, uses the buffer, or an opaque block whose regions say little."""
+    """Whether something outside of the blocks, or a view, uses the buffer, or an opaque block whose regions say
+    little."""
     if any(u.block.match_buffers or not u.block.iter_vars for u in users):
         return True
     inside = sum(_uses(u.block, buffer) for u in users)
@@ -170,7 +171,9 @@ def _common_loop(state: State, users: list[BlockRealize]) -> For | None:
     return found
 
 
-def _boxes(state: State, home: For, buffer: Buffer, users: list[BlockRealize], analyzer: Analyzer) -> Iterator[list[IntSet]]:
+def _boxes(
+    state: State, home: For, buffer: Buffer, users: list[BlockRealize], analyzer: Analyzer
+) -> Iterator[list[IntSet]]:
     for user in users:
         for region in (*(user.block.reads or ()), *(user.block.writes or ())):
             if region.buffer is buffer:

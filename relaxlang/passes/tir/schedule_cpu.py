@@ -20,8 +20,8 @@ SCHEDULE = "schedule"
 class ScheduleCPU(PrimFuncPass):
     """Schedules PrimFuncs by rules that look at what they compute: tiles in registers, vector loops, threads.
 
-    A function with the attribute `schedule`, the lines of a trace, is scheduled by that instead. Functions with parallel,
-    vectorised or unrolled loops are scheduled already and stay as they are.
+    A function with the attribute `schedule`, the lines of a trace, is scheduled by that instead. Functions with
+    parallel, vectorised or unrolled loops are scheduled already and stay as they are.
 
     Before:
 

@@ -197,7 +197,7 @@ class _Widen(Rewriter):
         """Loads that are the same in all lanes would run even when no lane is active."""
         lanes = set(self.vectors)
         for one in walk(node):
-            if isinstance(one, BufferLoad) and not any(isinstance(v, Var) and v in lanes for i in one.indices for v in walk(i)):
+            if isinstance(one, BufferLoad) and not lanes & set(free_vars(one.indices)):
                 raise _NoVectorForm
 
     @on(BufferLoad)
@@ -266,7 +266,8 @@ class _Widen(Rewriter):
     def _masked(self, node: IfThenElse) -> Stmt:
         if node.else_case is not None or any(isinstance(n, BufferLoad) for n in walk(node.condition)):
             raise _NoVectorForm
-        shared, lanes = [], []
+        shared: list[tuple[PrimExpr, PrimExpr]] = []
+        lanes: list[tuple[PrimExpr, PrimExpr]] = []
         for part in _conjuncts(node.condition):
             made = self.visit(part)
             (shared if made.dtype is BOOL else lanes).append((part, made))

@@ -17,7 +17,9 @@ def blockize(state: State, var: Var) -> tuple[State, str]:
     loop = state.loops[var]
     below = state.blocks_under(loop)
     if len(below) != 1:
-        state.fail("RLX1017", f"`blockize`: below the loop `{var.name}` there are {len(below)} blocks; it takes one", loop)
+        state.fail(
+            "RLX1017", f"`blockize`: below the loop `{var.name}` there are {len(below)} blocks; it takes one", loop
+        )
     realize = below[0]
     inner = [loop, *loops_below(state, realize, loop)]
     for outer, one in zip(inner, [*inner[1:], realize]):
@@ -25,7 +27,9 @@ def blockize(state: State, var: Var) -> tuple[State, str]:
             state.fail("RLX1017", f"`blockize`: the loop `{outer.loop_var.name}` holds more than one statement", outer)
     inside = [s.loop_var for s in inner]
     if set(inside) & set(free_vars(realize.predicate)):
-        state.fail("RLX1017", f"`blockize`: the condition of `{realize.block.name_hint}` is not the same in the tile", realize)
+        state.fail(
+            "RLX1017", f"`blockize`: the condition of `{realize.block.name_hint}` is not the same in the tile", realize
+        )
     parts = subspace_divide(realize.iter_values, state.ranges(realize), inside, analyzer=state.analyzer())
     if parts is None:
         message = f"`blockize`: the axes of `{realize.block.name_hint}` are not divided at the loop `{var.name}`"
@@ -47,7 +51,9 @@ def _outer(
         axes.append(IterVar(made, Range(const(0, made.dtype), count), axis.kind))
         values.append(outer)
         bindings.append(analyzer.simplify(made * extent + tile))
-    body: Stmt = realize.replace(iter_values=tuple(bindings), predicate=const(1, "bool"), block=block.replace(init=None))
+    body: Stmt = realize.replace(
+        iter_values=tuple(bindings), predicate=const(1, "bool"), block=block.replace(init=None)
+    )
     for loop in reversed(inner):
         body = loop.replace(body=body)
     init = None if block.init is None else _init(block, realize, inner, bindings)

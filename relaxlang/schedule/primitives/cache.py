@@ -57,9 +57,7 @@ class ReplaceBuffer(Rewriter):
         return self.new if node is self.old else node
 
 
-def cache_read(
-    state: State, name: str, index: int | str, scope: str, users: Sequence[str] | None
-) -> tuple[State, str]:
+def cache_read(state: State, name: str, index: int | str, scope: str, users: Sequence[str] | None) -> tuple[State, str]:
     """Copy what the block reads into a buffer in `scope`, before the first reader; the block that copies.
 
     `users`: the blocks that read the copy instead; all readers in the scope when it is None.
@@ -107,7 +105,9 @@ def cache_write(
     top = _top(state, inside, realize)
     for user in consumers(state, realize):
         if user not in chosen and _top(state, inside, user) is top and old in read_buffers(user):
-            message = f"`{user.block.name_hint}` reads `{old.name}` in the loops of `{name}`, before the copy would be made"
+            message = (
+                f"`{user.block.name_hint}` reads `{old.name}` in the loops of `{name}`, before the copy would be made"
+            )
             state.fail("RLX1010", message, user, help="`cache_write` first, `reverse_compute_at` afterwards")
     changes: dict[Stmt, Stmt | None] = {b.block: replace(b.block) for b in [realize, *chosen]}
     at = [id(s) for s in _tops(inside)].index(id(top)) + 1
@@ -116,8 +116,8 @@ def cache_write(
 
 
 def reindex(state: State, name: str, kind: str, index: int | str) -> tuple[State, str]:
-    """The block reads (or writes) a copy that is indexed by the block's axes themselves, those that occur in the access,
-    in their order; the block that copies. RLX1008: the block accesses the buffer at more than one place."""
+    """The block reads (or writes) a copy that is indexed by the block's axes themselves, those that occur in the
+    access, in their order; the block that copies. RLX1008: the block accesses the buffer at more than one place."""
     realize = state.blocks[name]
     old = buffer_of(state, name, index, kind)
     block = realize.block

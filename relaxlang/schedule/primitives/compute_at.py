@@ -71,7 +71,9 @@ def reverse_compute_at(state: State, name: str, var: Var, unit_loops: bool, inde
         state.fail("RLX1010", f"`reverse_compute_at`: no producer of `{name}` is below the loop `{var.name}`", loop)
     for user in consumers(state, realize):
         if is_below(state, user, loop):
-            message = f"`reverse_compute_at`: `{user.block.name_hint}`, which uses `{name}`, is below `{var.name}` already"
+            message = (
+                f"`reverse_compute_at`: `{user.block.name_hint}`, which uses `{name}`, is below `{var.name}` already"
+            )
             state.fail("RLX1010", message, user)
     _check_order(state, loop, realize, makers, inside)
     for maker in inside:
@@ -91,7 +93,8 @@ def reverse_compute_at(state: State, name: str, var: Var, unit_loops: bool, inde
 def _position(state: State, loop: For, index: int, first: int, last: int) -> int:
     at = {-1: last, -2: first}.get(index, index)
     if not first <= at <= last or first > last:
-        state.fail("RLX1010", f"position {index} of the loop `{loop.loop_var.name}` is not between producers and consumers",
+        message = f"position {index} of the loop `{loop.loop_var.name}` is not between producers and consumers"
+        state.fail("RLX1010", message,
                    loop, help=f"possible are {first} to {last}, -1 and -2" if first <= last else "")  # fmt: skip
     return at
 
@@ -113,8 +116,11 @@ def _check_finished(state: State, maker: BlockRealize, loop: For, name: str) -> 
     for axis, value in zip(maker.block.iter_vars, maker.iter_values):
         shared = [v for v in free_vars(value) if v in outer]
         if axis.kind != "spatial" and shared:
-            message = f"`reverse_compute_at`: in the loop `{loop.loop_var.name}` the block `{maker.block.name_hint}` is not "
-            state.fail("RLX1010", f"{message}finished: `{shared[0].name}` drives its reduction axis `{axis.var.name}`", maker,
+            message = (
+                f"`reverse_compute_at`: in the loop `{loop.loop_var.name}` the block `{maker.block.name_hint}` is not "
+            )
+            message += f"finished: `{shared[0].name}` drives its reduction axis `{axis.var.name}`"
+            state.fail("RLX1010", message, maker,
                        help=f"choose a loop outside of `{shared[0].name}`")  # fmt: skip
 
 
@@ -132,5 +138,7 @@ def _check_covered(state: State, name: str, var: Var) -> None:
                 read = box_under(state, realize, used.region, loop, analyzer)
                 written = box_under(state, maker, made.region, loop, analyzer)
                 if not holds(read, written, used.buffer, analyzer):
-                    message = f"`reverse_compute_at`: an iteration of `{var.name}` makes less of `{used.buffer.name}` than "
+                    message = (
+                        f"`reverse_compute_at`: an iteration of `{var.name}` makes less of `{used.buffer.name}` than "
+                    )
                     state.fail("RLX1010", f"{message}`{name}` would read in it", realize)

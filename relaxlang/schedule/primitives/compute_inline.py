@@ -72,7 +72,7 @@ def _distinct_axes(state: State, realize: BlockRealize, store: BufferStore) -> l
         elif free_vars(index):
             message = f"the block `{realize.block.name_hint}` does not store at its axes, each used once"
             state.fail("RLX1009", message, realize, help="`transform_layout` or `reindex` can bring it to that form")
-    unset = {v for v in free_vars(store.value)} & {a.var for a in realize.block.iter_vars} - seen
+    unset = set(free_vars(store.value)) & {a.var for a in realize.block.iter_vars} - seen
     for var in unset:
         if not _unit(realize, var):
             message = f"the value in the block `{realize.block.name_hint}` depends on `{var.name}`, its place does not"

@@ -109,7 +109,9 @@ def check_place(state: State, realize: BlockRealize, loop: For, what: str) -> No
     """RLX1010 unless the loop is in the block's scope and not around the block."""
     name = realize.block.name_hint
     if state.scope(loop) is not state.scope(realize):
-        state.fail("RLX1010", f"`{what}`: the loop `{loop.loop_var.name}` is not in the scope of the block `{name}`", loop)
+        state.fail(
+            "RLX1010", f"`{what}`: the loop `{loop.loop_var.name}` is not in the scope of the block `{name}`", loop
+        )
     if is_below(state, realize, loop):
         state.fail("RLX1010", f"`{what}`: the block `{name}` is below `{loop.loop_var.name}` already", realize)
 

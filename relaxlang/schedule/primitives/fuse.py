@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 from relaxlang.ir.prim import PrimExpr, Var
@@ -20,7 +21,7 @@ def fuse(state: State, variables: Sequence[Var]) -> tuple[State, Var]:
     loops = [state.loops[v] for v in variables]
     for loop in loops:
         require_plain(state, loop, "fuse")
-    for outer, inner in zip(loops, loops[1:]):
+    for outer, inner in itertools.pairwise(loops):
         if outer.body is not inner:
             message = f"the loop `{inner.loop_var.name}` does not stand directly in `{outer.loop_var.name}`"
             state.fail("RLX1003", message, inner, help="list the loops from the outermost to the innermost")

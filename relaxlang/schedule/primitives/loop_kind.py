@@ -8,7 +8,8 @@ from relaxlang.schedule.state import State
 
 
 def parallel(state: State, var: Var) -> State:
-    """The loop's iterations are shared among threads, where there is more than one. RLX1007 when they depend on each other."""
+    """The loop's iterations are shared among threads, where there is more than one. RLX1007 when they depend on each
+    other."""
     loop = state.loops[var]
     require_independent(state, loop, "parallel")
     if isinstance(loop.extent, IntImm) and loop.extent.value <= 1:
@@ -17,8 +18,8 @@ def parallel(state: State, var: Var) -> State:
 
 
 def vectorize(state: State, var: Var) -> State:
-    """The loop's iterations become lanes of vectors. RLX1007 when they depend on each other; RLX1006 when their number is
-    not known while compiling."""
+    """The loop's iterations become lanes of vectors. RLX1007 when they depend on each other; RLX1006 when their
+    number is not known while compiling."""
     loop = state.loops[var]
     if not isinstance(loop.extent, IntImm):
         state.fail("RLX1006", f"`vectorize` takes loops of a constant extent; `{var.name}` has {loop.extent}", loop,

@@ -43,7 +43,9 @@ def _chain(state: State, variables: Sequence[Var]) -> list[For]:
         above = state.parent(chain[0])
         if not isinstance(above, For):
             name = next(v for v in variables if v in missing).name
-            message = f"`{name}` and `{inner.loop_var.name}` do not stand in one chain of loops, each alone in the one around"
+            message = (
+                f"`{name}` and `{inner.loop_var.name}` do not stand in one chain of loops, each alone in the one around"
+            )
             state.fail("RLX1003", message, chain[0])
         chain.insert(0, above)
         missing.discard(above.loop_var)
@@ -69,5 +71,7 @@ def _check_blocks(state: State, chain: list[For]) -> None:
     carried = hands_on(state, chain[-1]) if len(state.blocks_under(chain[0])) > 1 else None
     if carried is not None:
         reader, buffer = carried
-        message = f"the block `{reader.block.name_hint}` may read elements of `{buffer.name}` that another iteration writes"
+        message = (
+            f"the block `{reader.block.name_hint}` may read elements of `{buffer.name}` that another iteration writes"
+        )
         state.fail("RLX1007", message, reader)

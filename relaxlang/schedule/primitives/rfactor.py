@@ -29,13 +29,15 @@ def rfactor(state: State, var: Var, axis: int) -> tuple[State, str]:
     """The iterations of the loop, which drives a reduction, get partial results: dimension `axis` of a new buffer; the
     name of the block that computes them.
 
-    RLX1004: the block below is no reduction. RLX1011: there is more than one block, the loop drives no reduction, or the
-    update is no sum, product, minimum or maximum.
+    RLX1004: the block below is no reduction. RLX1011: there is more than one block, the loop drives no reduction, or
+    the update is no sum, product, minimum or maximum.
     """
     loop = state.loops[var]
     below = state.blocks_under(loop)
     if len(below) != 1:
-        state.fail("RLX1011", f"`rfactor`: below the loop `{var.name}` there are {len(below)} blocks; it takes one", loop)
+        state.fail(
+            "RLX1011", f"`rfactor`: below the loop `{var.name}` there are {len(below)} blocks; it takes one", loop
+        )
     realize = below[0]
     require_reduction(state, realize)
     update = _update(state, realize)
@@ -44,7 +46,9 @@ def rfactor(state: State, var: Var, axis: int) -> tuple[State, str]:
     if not 0 <= axis <= update.buffer.ndim:
         message = f"`rfactor`: `factor_axis` is {axis}; the result has {update.buffer.ndim} dimensions"
         state.fail("RLX1013", message, realize)
-    partial = new_buffer(f"{update.buffer.name}_rf", update.buffer, _with(update.buffer.shape, axis, loop.extent), "global")
+    partial = new_buffer(
+        f"{update.buffer.name}_rf", update.buffer, _with(update.buffer.shape, axis, loop.extent), "global"
+    )
     first, name = _partial(state, realize, loop, loops, update, partial, axis)
     second = _combine(state, realize, loop, loops, update, partial, axis)
     made: Stmt = first
@@ -61,11 +65,17 @@ def _with(items: tuple[PrimExpr, ...], at: int, item: PrimExpr) -> tuple[PrimExp
 def _update(state: State, realize: BlockRealize) -> _Update:
     block = realize.block
     store, init = block.body, block.init
-    if isinstance(store, BufferStore) and isinstance(init, BufferStore) and isinstance(store.value, Add | Mul | Min | Max):
+    if (
+        isinstance(store, BufferStore)
+        and isinstance(init, BufferStore)
+        and isinstance(store.value, Add | Mul | Min | Max)
+    ):
         for old, new in ((store.value.a, store.value.b), (store.value.b, store.value.a)):
             if isinstance(old, BufferLoad) and old.buffer is store.buffer and old.indices == store.indices:
                 return _Update(store.buffer, store.indices, type(store.value), new, init.value)
-    state.fail("RLX1011", f"`rfactor`: the update in `{block.name_hint}` is no sum, product, minimum or maximum", realize)
+    state.fail(
+        "RLX1011", f"`rfactor`: the update in `{block.name_hint}` is no sum, product, minimum or maximum", realize
+    )
 
 
 def _top(state: State, loops: list[For], realize: BlockRealize) -> For:

@@ -13,7 +13,9 @@ from relaxlang.schedule.primitives.cache import buffer_of, new_buffer
 from relaxlang.schedule.state import State
 
 
-def transform_layout(state: State, name: str, kind: str, index: int | str, index_map: IndexMap, injective: bool) -> State:
+def transform_layout(
+    state: State, name: str, kind: str, index: int | str, index_map: IndexMap, injective: bool
+) -> State:
     """A buffer that the function allocates has its elements where `index_map` sends their indices; all accesses follow.
 
     RLX1012: the buffer is a parameter, or the map is not one to one; with `injective` the latter is taken on trust.

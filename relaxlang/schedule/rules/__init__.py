@@ -38,9 +38,7 @@ def schedule_function(func: PrimFunc, processor: Processor) -> PrimFunc:
     inline_all(sch)
     anchors = [n for n in sch.state.blocks if n != "root" and _try(sch, schedule_contraction, n, processor)]
     if not anchors:
-        whole = sch.copy()
-        if schedule_rows(whole):
-            sch.adopt(whole)
+        _try(sch, schedule_rows, "root", processor)
     for name in [n for n in sch.state.blocks if n != "root"]:
         if name in sch.state.blocks:
             any(_try(sch, rule, name, processor) for rule in PER_BLOCK[1:])

@@ -1,4 +1,5 @@
-"""What rules ask of blocks: how accesses move through memory, which blocks are elementwise, what a reduction adds up."""
+"""What rules ask of blocks: how accesses move through memory, which blocks are elementwise, what a reduction adds
+up."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 """Sums of products (matmul in all layouts, batched or not, and direct convolution): tiles in registers.
 
 One spatial axis is the vector axis: it runs along memory in the result and occurs in one factor only. Another, which
-occurs in the other factor only, gives the rows of the tile. A tile of rows × vectors is accumulated in registers over all
-reduction axes: each step loads the vectors of one factor once and one scalar a row of the other. When the first factor
-is large, or does not lie along memory, a panel of it is copied first, which then comes from the second-level cache.
-"""
+occurs in the other factor only, gives the rows of the tile. A tile of rows × vectors is accumulated in registers
+over all reduction axes: each step loads the vectors of one factor once and one scalar a row of the other. When the
+first factor is large, or does not lie along memory, a panel of it is copied first, which then comes from the
+second-level cache."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ PANEL_ROWS = 32
 
 @dataclass(frozen=True)
 class Contraction:
-    """The axes of a sum of products, by their position in the block: the vector axis, the row axis, the other spatial and
-    the reduction axes; which read buffer has the vector axis, and whether it lies along memory there."""
+    """The axes of a sum of products, by their position in the block: the vector axis, the row axis, the other
+    spatial and the reduction axes; which read buffer has the vector axis, and whether it lies along memory there."""
 
     vector: int
     row: int
@@ -178,7 +178,8 @@ def _pack(sch: Schedule, name: str, found: Contraction, at: LoopRV, vectors: int
 
 
 def _gathered(sch: Schedule, name: str, found: Contraction) -> str:
-    """The panel in an order of its own: the reduction axes outside, the vector axis along memory; the block that copies."""
+    """The panel in an order of its own: the reduction axes outside, the vector axis along memory; the block that
+    copies."""
     axes = sch.state.blocks[name].block.iter_vars
     used = set(free_vars(found.panel.indices))
     mine = [k for k, a in enumerate(axes) if a.var in used]

@@ -1,22 +1,29 @@
-"""Softmax, normalisations and their like: stages over the same rows, run row by row so that a row stays in the cache."""
+"""Softmax, normalisations and their like: stages over the same rows, run row by row so that a row stays in the
+cache."""
 
 from __future__ import annotations
 
 from relaxlang.base.diagnostics import DiagnosticError
+from relaxlang.ir.prim import BufferLoad, Var
+from relaxlang.ir.tir import BlockRealize
+from relaxlang.ir.visit import free_vars
 from relaxlang.schedule.checks import is_output
-from relaxlang.schedule.rules.analysis import constant, is_plain
+from relaxlang.schedule.rules.analysis import constant, is_plain, loads_of, stride, update_of
+from relaxlang.schedule.rules.processor import Processor
 from relaxlang.schedule.schedule import Schedule
 
 
-def schedule_rows(sch: Schedule) -> bool:
+def schedule_rows(sch: Schedule, scope: str, processor: Processor) -> bool:
     """Compute all blocks in the outer loops of the last one, as many of them as work; whether that was possible."""
     state = sch.state
-    names = [n for n in state.blocks if n != "root"]
+    names = [n for n in state.blocks if n != scope]
     if len(names) < 2 or not any(state.blocks[n].block.init is not None for n in names):
         return False
     if any(not is_plain(state, state.blocks[n]) for n in names):
         return False
     last = names[-1]
+    if not all(_along(state.blocks[n]) for n in names):
+        return False
     outputs = [n for n in names if is_output(state, state.blocks[n])]
     if outputs != [last]:
         return False
@@ -27,6 +34,20 @@ def schedule_rows(sch: Schedule) -> bool:
             sch.adopt(trial)
             return True
     return False
+
+
+def _along(realize: BlockRealize) -> bool:
+    """Whether a reduction (if it is one) runs along memory in what it reads."""
+    update = update_of(realize)
+    if update is None:
+        return realize.block.init is None
+    axes = [a.var for a in realize.block.iter_vars if a.kind == "reduce"]
+    loads = loads_of(update.value)
+    return all(any(stride(one.buffer, one.indices, v) == "unit" for v in axes) for one in loads if _uses(one, axes))
+
+
+def _uses(load: BufferLoad, axes: list[Var]) -> bool:
+    return bool(set(axes) & set(free_vars(load.indices)))
 
 
 def _at(sch: Schedule, names: list[str], last: str, rows: int) -> bool:

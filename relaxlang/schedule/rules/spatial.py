@@ -44,9 +44,10 @@ def _flat(realize: BlockRealize, store: BufferStore, loads: list[BufferLoad]) ->
     indices, or none of them."""
     axes = [a.var for a in realize.block.iter_vars]
     first = len(axes) - 1
+    accesses: list[BufferStore | BufferLoad] = [store, *loads]
     for k in range(len(axes) - 1, -1, -1):
         run = axes[k:]
-        if not all(_runs(one.buffer.shape, one.indices, run, realize) for one in (store, *loads)):
+        if not all(_runs(one.buffer.shape, one.indices, run, realize) for one in accesses):
             break
         first = k
     return first
@@ -60,7 +61,11 @@ def _runs(shape: tuple[PrimExpr, ...], indices: tuple[PrimExpr, ...], run: list[
         return True
     if not set(run) & set(free_vars(indices)):
         return True
-    if len(indices) < len(run) or list(indices[-len(run) :]) != list(run) or set(run) & set(free_vars(indices[: -len(run)])):
+    if (
+        len(indices) < len(run)
+        or list(indices[-len(run) :]) != list(run)
+        or set(run) & set(free_vars(indices[: -len(run)]))
+    ):
         return False
     extents = {a.var: a.dom.extent for a in realize.block.iter_vars}
     return all(extents[v] == dim for v, dim in zip(run[1:], shape[len(shape) - len(run) + 1 :]))

@@ -72,7 +72,11 @@ def main(A: T.Buffer((M, N), "float32"), B: T.Buffer((M,), "float32")):
 def module(text: str, **sizes: int | str) -> IRModule:
     """A kernel with its sizes put in: numbers, or names of variables."""
     for name, value in sizes.items():
-        text = text.replace(f"({name},", f"({value},").replace(f" {name})", f" {value})").replace(f" {name},", f" {value},")
+        text = (
+            text.replace(f"({name},", f"({value},")
+            .replace(f" {name})", f" {value})")
+            .replace(f" {name},", f" {value},")
+        )
         text = text.replace(f"range({name})", f"range({value})")
     return relaxlang.parse("@I.ir_module\nclass Module:\n" + indent(dedent(text).strip(), "    ") + "\n", "test.rlx")
 

@@ -120,7 +120,7 @@ def test_rfactor(n: int, axis: int, inner: bool) -> None:
 def test_partial_results_in_vectors() -> None:
     mod = module(SUM, M="m", N="n")
     sch = Schedule(mod)
-    i, k = sch.get_loops("sum")
+    _i, k = sch.get_loops("sum")
     _, lanes = sch.split(k, [None, 8])
     partial = sch.rfactor(lanes, 1)
     inner = sch.get_loops(partial)
@@ -205,7 +205,11 @@ def test_sampled_tiles_multiply_to_the_extent() -> None:
         ("RLX1008", "has no read buffer 5", lambda s: s.cache_read("B", 5, "local")),
         ("RLX1012", "is a parameter", lambda s: s.transform_layout("D", ("write", 0), lambda i, j: (j, i))),
         ("RLX1012", "is a parameter", lambda s: s.set_scope("D", 0, "local")),
-        ("RLX1012", "`transform_layout` of `B`", lambda s: s.transform_layout("B", ("write", 0), lambda i, j: (i + j,))),
+        (
+            "RLX1012",
+            "`transform_layout` of `B`",
+            lambda s: s.transform_layout("B", ("write", 0), lambda i, j: (i + j,)),
+        ),
         ("RLX1013", "no annotation `x`", lambda s: s.unannotate("B", "x")),
     ],
 )
