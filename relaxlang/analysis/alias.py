@@ -10,6 +10,7 @@ from relaxlang.ir import relax
 from relaxlang.ir.module import IRModule
 from relaxlang.ir.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
 from relaxlang.ir.tir import PrimFunc
+from relaxlang.ir.visit import walk
 from relaxlang.ops import Operators
 from relaxlang.ops.kernel import Kernel
 from relaxlang.syntax.core_ops import CORE_OPS
@@ -28,6 +29,7 @@ VIEWS = frozenset({
     "hint_on_device", "builtin.stop_lift_params",
 })  # fmt: skip
 """Operators whose result is a view of their first argument."""
+IN_PLACE = frozenset({"call_tir_inplace", "call_inplace_packed"})
 PACKED_VIEWS = frozenset({"vm.builtin.reshape", "vm.builtin.copy"})
 
 
@@ -164,3 +166,28 @@ def _is_static(info: StructInfo) -> bool:
     if isinstance(info, TupleStructInfo):
         return all(_is_static(f) for f in info.fields)
     return isinstance(info, TensorStructInfo) and info.dims is not None
+
+
+def overwritten(func: relax.Function, mod: IRModule, operators: Operators) -> set[relax.Expr]:
+    """The variables of a function whose memory a call in place writes to, under whatever name.
+
+    They hold their value only until that call: nobody may compute with them later, or keep them instead of others.
+    """
+    every = (n for n in walk(func) if isinstance(n, relax.Call))
+    calls = [n for n in every if isinstance(n.op, relax.Op) and n.op.name in IN_PLACE]
+    if not calls:
+        return set()
+    aliases = Aliases(func, mod, operators)
+    memories = NOTHING.union(*(aliases.of(arg) for call in calls for arg in _written(call)))
+    return {var for var, alias in aliases.table.items() if merge(alias) & memories}
+
+
+def _written(call: relax.Call) -> list[relax.Expr]:
+    """The arguments that a call in place writes to."""
+    assert isinstance(call.op, relax.Op)
+    places = call.attrs["inplace_indices"]
+    chosen = [k for k in ((places,) if isinstance(places, int) else places) if k >= 0]
+    if call.op.name == "call_tir_inplace":
+        packed = call.args[1]
+        return [packed.fields[k] for k in chosen] if isinstance(packed, relax.Tuple) else [packed]
+    return [call.args[1 + k] for k in chosen]

@@ -3,20 +3,25 @@
 The algorithm is that of dominator-based fusion: a kernel joins the one that all its uses lead to (its immediate
 post-dominator), when every kernel on the way may be computed along. So what is inside a group is used only inside.
 Groups have at most one anchor (a reduction or a contraction); what may stand before and after it depends on its kind.
+Reductions along the same rows, with elementwise kernels between them, are computed together too: a row at a time.
 """
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass, field
 from enum import Enum
 
 from relaxlang.analysis.op_pattern import OpPattern, argument_patterns, op_pattern
 from relaxlang.analysis.reshape_pattern import has_reshape_pattern
+from relaxlang.analysis.rows import Rows, rows_of
 from relaxlang.analysis.uses import Uses
 from relaxlang.ir import relax
 from relaxlang.ir.module import IRModule
+from relaxlang.ir.prim import PrimExpr
 from relaxlang.ir.struct_info import PrimStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
 from relaxlang.ir.tir import PrimFunc
+from relaxlang.syntax.struct_info import same_dim
 
 MAX_DEPTH = 64
 """Kernels in one group, by default."""
@@ -31,7 +36,7 @@ class Rule(Enum):
     NEEDED = "`{a}` is needed outside its dataflow block, or by something other than a kernel"
     SCATTERED = "the uses of `{a}` do not come together in one kernel of the block"
     NOT_ELEMENTWISE = (
-        "`{a}` is, or follows, a reduction or contraction: only what reads it elementwise, in the same shape, joins it"
+        "`{a}` is, or follows, a reduction or contraction: only what reads it elementwise, or in its rows, joins it"
     )
     CONTRACTION = "a contraction reads elements of `{a}` many times: they would be computed anew each time"
     TWO_ANCHORS = "the group of `{a}` has a reduction or contraction already, as has what it would join"
@@ -43,12 +48,14 @@ class Rule(Enum):
 class Node:
     """A binding of the block: a call of a kernel, or a field of a tuple.
 
-    `users` are the nodes that use it, each with how it reads it; `external`: something else uses it too."""
+    `rows` are the leading dimensions that the kernel goes through row by row; `users` the nodes that use it, each with
+    how it reads it; `external`: something else uses it too."""
 
     index: int
     binding: relax.VarBinding
     kind: OpPattern
     is_view: bool = False
+    rows: tuple[PrimExpr, ...] = ()
     users: list[tuple[int, OpPattern]] = field(default_factory=list)
     external: bool = False
 
@@ -61,6 +68,7 @@ class Kernels:
         self._kinds: dict[str, OpPattern] = {}
         self._reads: dict[str, list[OpPattern]] = {}
         self._views: dict[str, bool] = {}
+        self._rows: dict[str, Rows] = {}
 
     def kernel(self, call: relax.Expr) -> tuple[str, PrimFunc] | None:
         """The name and the PrimFunc of a `call_tir` whose arguments and results are known; else None."""
@@ -97,6 +105,12 @@ class Kernels:
             self._views[name] = has_reshape_pattern(func)
         return self._views[name]
 
+    def rows(self, name: str, func: PrimFunc) -> Rows:
+        """The rows that a kernel goes through."""
+        if name not in self._rows:
+            self._rows[name] = rows_of(func)
+        return self._rows[name]
+
 
 def _is_known(info: StructInfo | None) -> bool:
     if isinstance(info, TupleStructInfo):
@@ -106,13 +120,28 @@ def _is_known(info: StructInfo | None) -> bool:
     return isinstance(info, TensorStructInfo) and info.dims is not None and info.dtype is not None
 
 
+def call_info(call: relax.Call) -> StructInfo:
+    """What a `call_tir` computes; of several results the first."""
+    info = call.sinfo_args[0]
+    return info.fields[0] if isinstance(info, TupleStructInfo) and info.fields else info
+
+
+def _leading(info: StructInfo, count: int) -> tuple[PrimExpr, ...]:
+    """The first dimensions of a tensor, in the caller's terms."""
+    return (info.dims or ())[:count] if isinstance(info, TensorStructInfo) else ()
+
+
 class Graph:
     """The nodes of a dataflow block in order, and for each its immediate post-dominator (`parent`, -1: none) with the
-    least regular way in which something on the way reads it (`reads`)."""
+    least regular way in which something on the way reads it (`reads`).
 
-    def __init__(self, block: relax.DataflowBlock, kernels: Kernels) -> None:
+    `written` are variables that calls in place write to: kernels that read them can't move, and count as opaque."""
+
+    def __init__(self, block: relax.DataflowBlock, kernels: Kernels, written: Set[relax.Expr] = frozenset()) -> None:
+        self.written = written
         self.nodes: list[Node] = []
         self.of_var: dict[relax.Var, Node] = {}
+        self.aligned: dict[tuple[int, int], int] = {}  # along how many dimensions of rows a node reads another
         for binding in block.bindings:
             self._add(binding, kernels)
         self.parent: list[int] = [-1] * len(self.nodes)
@@ -127,12 +156,14 @@ class Graph:
         if isinstance(binding, relax.VarBinding):
             found = kernels.kernel(value)
             if found is not None and isinstance(value, relax.Call):
-                node = self._node(binding, kernels.kind(*found), external)
-                node.is_view = kernels.is_view(*found)
                 args = value.args[1]
                 assert isinstance(args, relax.Tuple)
-                for arg, read in zip(args.fields, kernels.reads(*found)):
-                    self._use(arg, node, read)
+                moves = binding.var not in self.written and self.written.isdisjoint(args.fields)
+                node = self._node(binding, kernels.kind(*found) if moves else OpPattern.OPAQUE, external)
+                rows = kernels.rows(*found)
+                node.is_view, node.rows = kernels.is_view(*found), _leading(call_info(value), len(rows.dims))
+                for arg, read, param in zip(args.fields, kernels.reads(*found), found[1].params):
+                    self._use(arg, node, read, rows.aligned.get(param, 0))
                 return
             source = self.of_var.get(value.tuple_value) if isinstance(value, relax.TupleGetItem) and isinstance(
                 value.tuple_value, relax.Var) else None  # fmt: skip
@@ -152,10 +183,12 @@ class Graph:
         self.of_var[binding.var] = node
         return node
 
-    def _use(self, arg: relax.Expr, user: Node, read: OpPattern) -> None:
+    def _use(self, arg: relax.Expr, user: Node, read: OpPattern, aligned: int) -> None:
         source = self.of_var.get(arg) if isinstance(arg, relax.Var) else None
         if source is not None:
             source.users.append((user.index, read))
+            edge = source.index, user.index
+            self.aligned[edge] = min(aligned, self.aligned.get(edge, aligned))
 
     def _dominate(self, node: Node) -> None:
         if node.external or not node.users:
@@ -191,6 +224,7 @@ class Partition:
         self._size = [1 if isinstance(n.binding.value, relax.Call) else 0 for n in graph.nodes]
         self._anchor = [n.index if n.kind >= OpPattern.COMM_REDUCE else -1 for n in graph.nodes]
         self._kind = [n.kind for n in graph.nodes]
+        self._members = [[n.index] for n in graph.nodes]
         self.refusals: dict[int, Rule] = {}
         for phase in (0, 1):
             for node in graph.nodes:
@@ -243,11 +277,11 @@ class Partition:
         if way is None:
             return Rule.TOO_LARGE
         rule = self._fits(node, sink, way)
-        if rule is not None:
-            return rule
         joined = {self.group(i) for i in (node.index, sink, *way)}
-        if len({self._anchor[g] for g in joined} - {-1}) > 1:
-            return Rule.TWO_ANCHORS
+        if rule is None and len({self._anchor[g] for g in joined} - {-1}) > 1:
+            rule = Rule.TWO_ANCHORS
+        if rule is not None and not self._share_rows(joined):
+            return rule
         if sum(self._size[g] for g in joined) > self.max_depth:
             return Rule.TOO_LARGE
         self._join(joined, self.group(sink))
@@ -270,6 +304,16 @@ class Partition:
                 return Rule.ON_THE_WAY
         return Rule.CONTRACTION if nodes[sink].kind > OpPattern.COMM_REDUCE else None
 
+    def _share_rows(self, groups: set[int]) -> bool:
+        """Whether all kernels of some groups go through the same rows, and read each other in the same row only."""
+        nodes = [self.graph.nodes[i] for group in groups for i in self._members[group]]
+        kinds = (OpPattern.ELEMWISE, OpPattern.BROADCAST, OpPattern.COMM_REDUCE)
+        if any(n.is_view or not n.rows or n.kind not in kinds for n in nodes):
+            return False
+        inside = {n.index for n in nodes}
+        aligned = [self.graph.aligned.get((n.index, u), 0) for n in nodes for u, _ in n.users if u in inside]
+        return min(aligned, default=0) > 0 and all(same_dim(nodes[0].rows[0], n.rows[0]) for n in nodes)
+
     def _way(self, start: int, sink: int) -> list[int] | None:
         """The nodes between a node and its post-dominator; None when they are too many."""
         seen: dict[int, None] = {}
@@ -289,6 +333,7 @@ class Partition:
             self._size[to] += self._size[group]
             self._kind[to] = max(self._kind[to], self._kind[group])
             self._anchor[to] = max(self._anchor[to], self._anchor[group])
+            self._members[to] += self._members[group]
 
 
 def scalar_constant(value: relax.Expr) -> bool:

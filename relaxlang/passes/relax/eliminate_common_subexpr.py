@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from relaxlang.analysis.alias import overwritten
 from relaxlang.analysis.purity import is_pure
 from relaxlang.ir import relax
 from relaxlang.ir.module import IRModule
@@ -43,20 +44,24 @@ class EliminateCommonSubexpr(FunctionPass):
     call_only: bool = False
 
     def run_function(self, func: relax.Function, mod: IRModule, ctx: PassContext) -> relax.Function:
-        made: relax.Function = _Eliminator(mod, default_operators(mod), self.call_only)(func)
+        operators = default_operators(mod)
+        made: relax.Function = _Eliminator(mod, operators, self.call_only, overwritten(func, mod, operators))(func)
         return made
 
 
 class _Eliminator(BindingRewriter):
-    def __init__(self, mod: IRModule, operators: Operators, call_only: bool) -> None:
+    def __init__(self, mod: IRModule, operators: Operators, call_only: bool, written: set[relax.Expr]) -> None:
         super().__init__()
         self.mod = mod
         self.operators = operators
         self.call_only = call_only
+        self.written = written  # a value that is overwritten later can't stand for an equal one
         self.seen: dict[int, list[relax.VarBinding]] = {}
 
     def binding(self, binding: relax.Binding) -> Iterable[relax.Binding]:
         if not isinstance(binding, relax.VarBinding) or not self.may_merge(binding.value):
+            return (binding,)
+        if binding.var in self.written:
             return (binding,)
         key = structural_hash(binding.value)
         for earlier in self.seen.get(key, ()):

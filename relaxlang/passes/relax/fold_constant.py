@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from relaxlang.analysis.alias import overwritten
 from relaxlang.base.diagnostics import DiagnosticError
 from relaxlang.interp import run as interpret
 from relaxlang.ir import prim, relax
@@ -28,8 +29,8 @@ MAX_GROWTH = 1 << 20
 class FoldConstant(FunctionPass):
     """Evaluate operators and `call_tir` whose arguments are constants.
 
-    The kernel of the operator runs, as it would at run time: by the context's `evaluate` where there is one, else by the
-    reference interpreter. A kernel that fails (an assertion) is left to fail at run time.
+    The kernel of the operator runs, as it would at run time: by the context's `evaluate` where there is one, else by
+    the reference interpreter. A kernel that fails (an assertion) is left to fail at run time.
 
     Before:
 
@@ -49,7 +50,10 @@ class FoldConstant(FunctionPass):
     """
 
     def run_function(self, func: relax.Function, mod: IRModule, ctx: PassContext) -> relax.Function:
-        made: relax.Function = _Folder(mod, default_operators(mod), ctx.evaluate or _interpret)(func)
+        operators = default_operators(mod)
+        fold = _Folder(mod, operators, ctx.evaluate or _interpret)
+        fold.written = overwritten(func, mod, operators)
+        made: relax.Function = fold(func)
         return made
 
 
@@ -64,9 +68,11 @@ class _Folder(BindingRewriter):
         self.mod = mod
         self.operators = operators
         self.evaluate = evaluate
+        self.written: set[relax.Expr] = set()
 
     def binding(self, binding: relax.Binding) -> Iterable[relax.Binding]:
-        if not isinstance(binding, relax.VarBinding):
+        # What a call in place writes to must be memory, and no constant.
+        if not isinstance(binding, relax.VarBinding) or binding.var in self.written:
             return (binding,)
         folded = self.fold(binding.value)
         if folded is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from relaxlang.analysis.alias import overwritten
 from relaxlang.analysis.fusion import MAX_DEPTH, Graph, Kernels, Node, Partition, Rule, scalar_constant
 from relaxlang.base.diagnostics import fail
 from relaxlang.base.suggest import did_you_mean
@@ -14,6 +15,7 @@ from relaxlang.ir.module import AnyFunc, IRModule
 from relaxlang.ir.struct_info import OBJECT, shape_info
 from relaxlang.ir.structural import structural_equal, structural_hash
 from relaxlang.ir.visit import Rewriter, Visitor, free_vars, on
+from relaxlang.ops import default_operators
 from relaxlang.passes.base import Pass, PassContext
 from relaxlang.passes.bindings import BindingRewriter, Specialize
 from relaxlang.passes.relax.legalize_ops import LegalizeOps
@@ -91,18 +93,23 @@ class FuseOps(Pass):
         fuse = _Fuser(mod, self.max_depth)
         for name, func in mod.relax_functions():
             if PRIMITIVE not in func.attrs:
+                fuse.written = overwritten(func, mod, default_operators(mod))
                 fuse.functions[name] = fuse(func)
         return mod.with_functions(fuse.functions)
 
 
 class Outliner(BindingRewriter):
-    """Moves groups of bindings to functions of their own: `functions` are the module's with those that it made."""
+    """Moves groups of bindings to functions of their own: `functions` are the module's with those that it made.
+
+    `written` are variables that calls in place write to: what reads them stays where it is.
+    """
 
     def __init__(self, mod: IRModule) -> None:
         super().__init__()
         self.kernels = Kernels(mod)
         self.functions: dict[str, AnyFunc] = dict(mod.functions)
         self.made: dict[int, list[str]] = {}
+        self.written: set[relax.Expr] = set()
 
     def outlined(self, members: Sequence[relax.VarBinding]) -> relax.VarBinding:
         """The call of a function that computes the members of a group; the function is new, or an equal one."""
@@ -139,7 +146,7 @@ class _Fuser(Outliner):
     @on(relax.DataflowBlock)
     def dataflow_block(self, node: relax.DataflowBlock) -> relax.DataflowBlock:
         """A dataflow block: each group becomes a call, where its last member stood."""
-        graph = Graph(node, self.kernels)
+        graph = Graph(node, self.kernels, self.written)
         partition = Partition(graph, self.max_depth)
         calls: dict[relax.Binding, relax.Binding | None] = {}
         for members in partition.groups().values():
@@ -288,9 +295,10 @@ def fusion_answers(mod: IRModule, func_name: str = "main", max_depth: int = MAX_
     lowered = LegalizeOps()(mod)
     func = lowered[func_name]
     kernels = Kernels(lowered)
+    written = overwritten(func, lowered, default_operators(lowered)) if isinstance(func, relax.Function) else set()
     found: list[FusionAnswer] = []
     for block in _blocks(func):
-        graph = Graph(block, kernels)
+        graph = Graph(block, kernels, written)
         partition = Partition(graph, max_depth)
         for node in graph.nodes:
             for user in dict.fromkeys(u for u, _ in node.users):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
+from relaxlang.analysis.alias import overwritten
 from relaxlang.analysis.op_pattern import OpPattern
 from relaxlang.analysis.stages import stages_of
 from relaxlang.analysis.uses import variable_uses
@@ -12,6 +13,7 @@ from relaxlang.ir import prim, relax
 from relaxlang.ir.module import IRModule
 from relaxlang.ir.tir import PrimFunc
 from relaxlang.ir.visit import on
+from relaxlang.ops import default_operators
 from relaxlang.passes.base import Pass, PassContext
 from relaxlang.passes.relax.fuse_ops import Outliner
 from relaxlang.passes.relax.fuse_tir import FuseTIR
@@ -100,6 +102,7 @@ class FuseTransposeMatmul(Pass):
         join = _Joiner(mod)
         for name, func in mod.relax_functions():
             join.uses = variable_uses(func)
+            join.written = overwritten(func, mod, default_operators(mod))
             join.functions[name] = join(func)
         return FuseTIR().run(mod.with_functions(join.functions), ctx) if join.made else mod
 
@@ -120,7 +123,8 @@ class _Joiner(Outliner):
             if found is None or not isinstance(binding, relax.VarBinding):
                 made.append(binding)
                 continue
-            if isinstance(binding.var, relax.DataflowVar) and self.uses[binding.var] == 1 and _permutes(found[1]):
+            alone = isinstance(binding.var, relax.DataflowVar) and self.uses[binding.var] == 1
+            if alone and _permutes(found[1]) and not self.written & {binding.var, *_args(binding)}:
                 permuted[binding.var] = binding
             first = [permuted[a] for a in _args(binding) if a in permuted]
             if first and self.kernels.kind(*found) is OpPattern.OUT_EWISE_FUSABLE:

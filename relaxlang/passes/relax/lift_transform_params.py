@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from relaxlang.analysis.alias import overwritten
 from relaxlang.analysis.purity import is_pure
 from relaxlang.analysis.uses import Uses
 from relaxlang.ir import relax
@@ -24,7 +25,8 @@ class LiftTransformParams(Pass):
     """For every function `f` with the attribute `num_input`, move what is computed from its weights alone to a function
     `f_transform_params`, which takes all weights as a tuple and gives, as a tuple, the weights that `f` takes then.
 
-    Only pure bindings outside of branches move. Weights whose dimensions are symbolic stay where they are.
+    Only pure bindings outside of branches move. Weights whose dimensions are symbolic stay where
+    they are, as does everything in a function with calls in place.
 
     Before:
 
@@ -72,6 +74,8 @@ class LiftTransformParams(Pass):
             made = f"{name}{SUFFIX}"
             if not isinstance(count, int) or name.endswith(SUFFIX) or made in functions:
                 continue
+            if overwritten(func, mod, operators):
+                continue  # weights that are written to are none
             lifted = _lift(func, count, mod, operators, made)
             if lifted is not None:
                 functions[name], functions[made] = lifted

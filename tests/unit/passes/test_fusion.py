@@ -162,6 +162,43 @@ def test_what_feeds_and_follows_a_reduction() -> None:
     assert stages(made, kernels(made)[0]) == 2
 
 
+def test_reductions_along_the_same_rows() -> None:
+    made = fused(
+        """
+        @R.function
+        def main(x: R.Tensor((b, n, 6), "float32"), g: R.Tensor((6,), "float32")):
+            with R.dataflow():
+                m = R.mean(x, axis=[-1], keepdims=True)
+                d = R.subtract(x, m)
+                v = R.mean(R.multiply(d, d), axis=[-1], keepdims=True)
+                s = R.sqrt(R.add(v, R.const(1e-5, "float32")))
+                y = R.add(R.multiply(R.divide(d, s), g), g)
+                e = R.exp(R.subtract(x, R.max(x, axis=[2], keepdims=True)))
+                p = R.divide(e, R.sum(e, axis=[2], keepdims=True))
+                R.output(y, p)
+            return (y, p)
+        """,
+        (array(2, 3, 6), array(6)),
+    )
+    assert len(kernels(made)) == 2
+
+
+def test_reductions_along_other_rows_stay_apart() -> None:
+    made = fused(
+        """
+        @R.function
+        def main(x: R.Tensor((n, n), "float32")):
+            with R.dataflow():
+                r = R.subtract(x, R.sum(x, axis=[1], keepdims=True))
+                c = R.subtract(r, R.sum(r, axis=[0], keepdims=True))
+                R.output(c)
+            return c
+        """,
+        (array(3, 3),),
+    )
+    assert len(kernels(made)) == 3
+
+
 def test_tuples_and_several_results() -> None:
     made = fused(
         """

@@ -177,3 +177,31 @@ def test_views_and_calls_in_place_together() -> None:
         made = tr.Sequential(order)(tr.LegalizeOps()(mod))
         assert_same(Interpreter(made, verify=True).run("main", x), want)
         assert calls(made, "call_tir_inplace") == 2
+
+
+def test_later_passes_respect_calls_in_place() -> None:
+    mod = module(
+        """
+        @R.function
+        def main(x: R.Tensor((n, 4), "float32")):
+            with R.dataflow():
+                a = R.exp(x)
+                k = R.negative(R.const([1, 2, 3, 4], "float32"))
+                b = R.exp(x)
+                early = R.multiply(a, x)
+                c = R.add(a, x)
+                d = R.add(b, c)
+                late = R.add(early, d)
+                m = R.add(k, R.const([1, 1, 1, 1], "float32"))
+                out = R.add(late, m)
+                R.output(out)
+            return out
+        """
+    )
+    x = array(3, 4)
+    want = Interpreter(mod).run("main", x)
+    made = tr.DataflowUseInplaceCalls()(mod)
+    assert calls(made, "call_tir_inplace") >= 3
+    for step in tr.pipeline("default").passes:
+        made = step(made)
+        assert_same(Interpreter(made).run("main", x), want)
