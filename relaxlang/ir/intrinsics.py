@@ -82,6 +82,14 @@ INTRINSICS: dict[str, Intrinsic] = _table(
     Intrinsic("print", -1, "void", pure=False),
 )
 
+COORDINATES: frozenset[str] = frozenset(
+    """
+    cta_id cta_id_in_cluster cta_id_in_pair cluster_id thread_id thread_id_in_wg warp_id warp_id_in_wg warpgroup_id
+    lane_id
+    """.split()
+)
+"""Calls that give where in its grid a GPU kernel's thread is: one int32 for each of the extents they are given."""
+
 CARRIED: frozenset[str] = frozenset(
     """
     anylist_getitem anylist_resetitem anylist_setitem_call_cpacked anylist_setitem_call_packed call_ffi_kernel
@@ -98,14 +106,14 @@ CARRIED: frozenset[str] = frozenset(
     tvm_warp_shuffle_down tvm_warp_shuffle_up type_annotation TVMBackendAllocWorkspace TVMBackendFreeWorkspace
     vectorcombine vectorhigh vectorlow check_return tvm_check_return tvm_intrin_call nd_mem_alloc_with_scope prefetch
     ignore_loop_partition tvm_call_packed_lowered tvm_call_cpacked_lowered llvm_lookup_intrinsic_id dma_copy dma_wait
-    dma_start_group dma_end_group
+    dma_start_group dma_end_group device_entry hint tvm_warp_shuffle_xor call_packed_lowered call_cpacked_lowered
     """.split()
-)
+).union(COORDINATES)
 """Intrinsics of TVM that no back end here runs. They are read and printed as they are written: the type of the result
 is `dtype=`, and a handle without it."""
 
 CARRIED_NAMESPACES: frozenset[str] = frozenset(
-    "ptx cuda metal nvshmem tile tmem warp warpgroup cluster cta_group smem simdgroup nki webgpu".split()
+    "ptx ptx_legacy s_tir cuda metal nvshmem tile tmem warp warpgroup cluster cta_group smem simdgroup nki webgpu".split()
 )
 """Namespaces below `T` of the languages for GPU kernels; what is in them is carried too, as `ptx.mma`."""
 
@@ -114,6 +122,8 @@ def carried_type(name: str, args: Sequence[Any]) -> DType:
     """The type of a carried call that does not state it: its first argument, when that is the name of a dtype."""
     if name.startswith("tvm_warp_shuffle") and len(args) > 1 and isinstance(args[1], prim.PrimExpr):
         return args[1].dtype
+    if name in COORDINATES:
+        return dtype("int32")
     if name == "tvm_warp_activemask":
         return dtype("uint32")
     first = args[0] if args else None

@@ -7,6 +7,7 @@ read it. `call_packed` is no operator: such a call has the packed function as it
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 
 from relaxlang.base.diagnostics import fail
 from relaxlang.base.node import Node, node
@@ -113,7 +114,32 @@ def _view(call: relax.Call) -> StructInfo:
     made = _tensor_of(shape, dtype)
     assert isinstance(made, TensorStructInfo)
     kept = of if isinstance(shape, relax.Tuple) else made
-    return tensor_info(kept.shape, of.dtype if isinstance(dtype, relax.Tuple) else made.dtype, kept.ndim)
+    result = tensor_info(kept.shape, of.dtype if isinstance(dtype, relax.Tuple) else made.dtype, kept.ndim)
+    offset = call.args[3] if len(call.args) > 3 else None
+    _check_view(of, result, offset.value if isinstance(offset, relax.PrimValue) else None, call)
+    return result
+
+
+def _check_view(of: TensorStructInfo, view: TensorStructInfo, offset: prim.PrimExpr | None, call: relax.Call) -> None:
+    """A view must lie inside its tensor, as far as their sizes are known."""
+    if view.dtype is prim.VOID:
+        fail("RLX0205", "a view cannot be of `void`", call.span)
+    first = offset.value if isinstance(offset, prim.IntImm) else 0
+    if first < 0:
+        fail("RLX0209", f"a view cannot start {-first} bytes before its tensor", call.span)
+    whole, part = _bytes(of), _bytes(view)
+    same = view.shape is of.shape and view.dtype is of.dtype
+    if (same and first > 0) or (whole is not None and part is not None and first + part > whole):
+        size = "" if whole is None or part is None else f": it needs {part} bytes from byte {first}, of {whole}"
+        fail("RLX0209", f"the view is larger than its tensor{size}", call.span)
+
+
+def _bytes(info: TensorStructInfo) -> int | None:
+    """The size of a tensor in bytes, where it is known."""
+    dims = dims_of(info)
+    if dims is None or info.dtype is None or not all(isinstance(d, prim.IntImm) for d in dims):
+        return None
+    return prod(d.value for d in dims if isinstance(d, prim.IntImm)) * info.dtype.itemsize
 
 
 def _to_device(call: relax.Call) -> StructInfo:

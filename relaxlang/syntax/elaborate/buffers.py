@@ -235,6 +235,10 @@ def _decl_buffer(
     of = spec(node, shape, dtype, args, fields)
 
     def declare(body: BodyElaborator, name: str, span: Span | None) -> tir.Buffer:
+        if isinstance(of.data, prim.Call):  # memory that is made on the spot gets a name
+            pointer = prim.Var(f"{name}_ptr", prim.HANDLE, prim.PointerType(of.dtype, of.scope), span=span)
+            memory, of.data = of.data, pointer
+            body.wrap(lambda rest: tir.LetStmt(pointer, memory, rest, span=node.span))
         buffer = of.make(body, name, span)
         if of.data is None:
             body.wrap(lambda rest: tir.Allocate(buffer.data, of.dtype, of.shape, TRUE, rest, notes, span=node.span))

@@ -26,6 +26,16 @@ class TypeVariable:
     """`n = TypeVar("n")` at module level: every function that uses the name in its signature has its own variable."""
 
 
+def type_variables(scope: Scope) -> set[str]:
+    """The names that are a `TypeVar` of the file."""
+    found: set[str] = set()
+    inner: Scope | None = scope
+    while inner is not None:
+        found |= {name for name, value in inner.names.items() if isinstance(value, TypeVariable)}
+        inner = inner.parent
+    return found
+
+
 def lone_names(annotations: Iterable[tree.Expr | None]) -> Iterator[tuple[str, Span | None]]:
     """Names that stand alone as a dimension somewhere in the annotations, in order, with their place."""
     stack = [a for a in annotations if a is not None][::-1]
@@ -121,10 +131,14 @@ def define_dimensions(
     alone: Iterable[tree.Expr | None] | None = None,
 ) -> dict[str, prim.Var]:
     """Define, in `scope`, the variables of a signature; returns them by name. Names define by standing alone in the
-    annotations `alone` (None: in all of them), and those that the body declares by any mention."""
+    annotations `alone` (None: in all of them), and those that the body declares or that are a `TypeVar` by any mention.
+    """
     made: dict[str, prim.Var] = {}
     given = [a for a in annotations if a is not None]
-    for name, span in [*lone_names(given if alone is None else alone), *_mentioned(given, declared)]:
+    for name, span in [
+        *lone_names(given if alone is None else alone),
+        *_mentioned(given, {*declared, *type_variables(scope)}),
+    ]:
         if name in made or not is_free(name, scope):
             continue
         of, size = declared.get(name, (prim.INT64, False))
@@ -132,10 +146,8 @@ def define_dimensions(
     return made
 
 
-def _mentioned(
-    annotations: list[tree.Expr], declared: dict[str, tuple[DType, bool]]
-) -> Iterator[tuple[str, Span | None]]:
-    """Names that the body declares and the annotations use, strings included, where they do not stand alone."""
+def _mentioned(annotations: list[tree.Expr], declared: set[str]) -> Iterator[tuple[str, Span | None]]:
+    """Declared names that the annotations use, strings included, where they do not stand alone."""
     if not declared:
         return
     for annotation in annotations:

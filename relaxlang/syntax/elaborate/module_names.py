@@ -8,6 +8,7 @@ from relaxlang.base.source import Source
 from relaxlang.base.suggest import did_you_mean
 from relaxlang.ir import tir
 from relaxlang.ir.module import DummyGlobalInfo, VDevice
+from relaxlang.ir.struct_info import OBJECT, StructInfo
 from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import as_dtype, describe, error
 from relaxlang.syntax.elaborate.native import Names, attribute_value, attributes
@@ -95,6 +96,12 @@ def _array(ev: ModuleEvaluator, node: tree.Call, data: Any, dtype: Any, shape: A
         return array_from_text(data, of, tuple(shape or ()), ev.unit.arrays)
     except (ValueError, TypeError, OverflowError) as fault:
         raise error("RLX0128", f"this is no array of `{of}`: {fault}", node.span) from None
+
+
+@names("StringType")
+def _string_type(ev: ModuleEvaluator, node: tree.Call) -> StructInfo:
+    """What TVM 0.27 calls the type of a string."""
+    return OBJECT
 
 
 @names("param")

@@ -10,9 +10,9 @@ from relaxlang.base.source import Span
 from relaxlang.base.suggest import suggestion
 from relaxlang.ir import prim, relax
 from relaxlang.ir.attrs import Attrs
-from relaxlang.ir.intrinsics import CARRIED, CARRIED_NAMESPACES, carried_type
+from relaxlang.ir.intrinsics import CARRIED, CARRIED_NAMESPACES
 from relaxlang.syntax import tree
-from relaxlang.syntax.comptime import Closure, Evaluator, Namespace, Scope, Value, as_dtype, error
+from relaxlang.syntax.comptime import Closure, Evaluator, Namespace, Scope, Value, error
 from relaxlang.syntax.elaborate import (
     buffers,
     module_names,
@@ -24,36 +24,9 @@ from relaxlang.syntax.elaborate import (
     tir_names,
 )
 from relaxlang.syntax.elaborate.annotations import ANNOTATIONS
+from relaxlang.syntax.elaborate.carried import Opaque
 from relaxlang.syntax.elaborate.relax_body import RelaxElaborator
-from relaxlang.syntax.elaborate.scalars import call_args
 from relaxlang.syntax.spellings import canonical_name
-
-
-class Opaque(Value):
-    """An intrinsic that is carried as it is written: one of `ir.intrinsics.CARRIED`, or, in a module that is read
-    without checking, any name that relaxlang does not know."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.kind = f"unknown `{name}`"
-
-    def attribute(self, ev: Evaluator, name: str, span: Span | None) -> Any:
-        return Opaque(f"{self.name}.{name}")
-
-    def call(self, ev: Evaluator, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> Any:
-        given = kwargs.pop("dtype", None)
-        of = (
-            carried_type(self.name.removeprefix("T."), args)
-            if given is None
-            else prim.VOID
-            if given == ""
-            else as_dtype(given, node.span)
-        )
-        if kwargs:
-            raise error(
-                "RLX0104", f"`{self.name}` is carried as it is written, and takes no keyword arguments", node.span
-            )
-        return prim.Call(of, self.name.removeprefix("T."), call_args(args, node.span), span=node.span)
 
 
 class TirNamespace(Namespace):
@@ -179,5 +152,5 @@ _IR = Plain("tvm.ir", {**module_names.names.table, "Op": Plain("tvm.ir.Op", scal
 _TVM = Plain("tvm", {"script": _SCRIPT, "tir": T, "tirx": T, "relax": R, "ir": _IR, "target": _TARGET, **_DEVICES})
 _ROOT: dict[str, Any] = {
     **dict.fromkeys(("T", "tir", "tirx", "ty"), T), **dict.fromkeys(("R", "relax", "rx"), R),
-    "I": I, "ir": I, "script": _SCRIPT, "tvm": _TVM,
+    "I": I, "ir": I, "script": _SCRIPT, "tvm": _TVM, "Tx": Opaque("Tx"),
 }  # fmt: skip

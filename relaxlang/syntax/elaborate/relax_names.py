@@ -252,6 +252,8 @@ def _structural(row: CoreOp, params: tuple[str, ...]) -> None:
 
     def make(ev: RelaxElaborator, node: tree.Call, *args: Any, **words: Any) -> relax.Expr:
         given = dict(zip(known, args))
+        for word in ("sinfo_args", "ty_args"):  # TVM's memory planning states what is inferred here
+            words.pop(word, None)
         for word, value in words.items():
             if word not in known or word in given:
                 text = f"got `{word}` twice" if word in given else f"has no parameter `{word}`"

@@ -90,4 +90,18 @@ def vstore(ev: Evaluator, node: tree.Call, buffer: tir.Buffer, args: list[Any], 
     )
 
 
-METHODS: dict[str, Callable[..., Any]] = {"access_ptr": access_ptr, "vload": vload, "vstore": vstore}
+def ptr_to(ev: Evaluator, node: tree.Call, buffer: tir.Buffer, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """`A.ptr_to([i, j])`: the address of an element."""
+    if len(args) != 1 or kwargs:
+        raise error("RLX0113", "`ptr_to` takes the indices of an element, as a list", node.span)
+    indices = tuple(scalar(i, node.span) for i in ev.iterate(args[0], node.span))
+    load = prim.BufferLoad(buffer, indices, span=node.span)
+    return prim.Call(prim.HANDLE, "address_of", (load,), span=node.span)
+
+
+METHODS: dict[str, Callable[..., Any]] = {
+    "access_ptr": access_ptr,
+    "ptr_to": ptr_to,
+    "vload": vload,
+    "vstore": vstore,
+}

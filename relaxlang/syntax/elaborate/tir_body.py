@@ -8,11 +8,13 @@ from relaxlang.base.diagnostics import DiagnosticError
 from relaxlang.base.dtype import DType
 from relaxlang.base.source import Span
 from relaxlang.ir import prim, tir
+from relaxlang.ir.intrinsics import COORDINATES
 from relaxlang.ir.prim import PrimExpr
 from relaxlang.ir.relax import GlobalVar
 from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import Builtin, Evaluator, Scope, assign, describe, error
 from relaxlang.syntax.elaborate.buffers import range_of
+from relaxlang.syntax.elaborate.carried import part_of
 from relaxlang.syntax.elaborate.dims import quoted_tree
 from relaxlang.syntax.elaborate.scalars import Fresh, call_function, scalar, vector_indices
 from relaxlang.syntax.elaborate.tir_access import METHODS
@@ -143,6 +145,8 @@ class BodyElaborator(Evaluator):
         return super().call(function, args, kwargs, node)
 
     def item(self, value: Any, index: Any, span: Span | None) -> Any:
+        if isinstance(value, prim.Call) and value.op in COORDINATES and isinstance(index, int):
+            return part_of(value, index, span)
         if isinstance(value, prim.Var) and value.dtype.is_handle:
             if value.pointer is None and value not in self.flat_shapes:
                 raise error("RLX0305", f"`{value.name}` is a handle: nothing says what it points to", span,
@@ -242,6 +246,8 @@ class BodyElaborator(Evaluator):
         elif isinstance(target, (tree.TupleExpr, tree.ListExpr)) and not any(
             isinstance(t, tree.Starred) for t in target.elements
         ):
+            if isinstance(value, prim.Call) and value.op in COORDINATES:
+                value = [part_of(value, k, target.span) for k in range(len(target.elements))]
             values = self.iterate(value, target.span)
             if len(values) != len(target.elements):
                 raise error("RLX0127", f"{len(target.elements)} names for {len(values)} values", target.span)

@@ -75,10 +75,12 @@ def _call(p: Printer, node: prim.Call) -> tuple[Doc, int]:
         return _call_function(p, node, node.op), ATOM
     row = INTRINSICS.get(node.op)
     if row is None:
+        if node.op.startswith("carried."):
+            return _carried_argument(p, node.op.removeprefix("carried."), args), ATOM
         items = [p.doc(a) for a in args]
         if node.of is not carried_type(node.op, args):
             items.append(f'dtype="{node.of}"')
-        return bracket(f"T.{node.op}(", items, ")"), ATOM
+        return bracket(f"{node.op}(" if node.op.startswith("Tx.") else f"T.{node.op}(", items, ")"), ATOM
     if node.op == "undef":
         return f'T.undef(dtype="{node.of}")', ATOM
     if row.result == "explicit":
@@ -94,6 +96,38 @@ def _call(p: Printer, node: prim.Call) -> tuple[Doc, int]:
     if not implied:
         docs.append(f'dtype="{node.of}"')
     return bracket(f"{p.spell('T.' + node.op)}(", docs, ")"), ATOM
+
+
+def _carried_argument(p: Printer, kind: str, args: tuple[prim.PrimExpr, ...]) -> Doc:
+    """What stands in a carried call and is no scalar (`elaborate.carried`)."""
+    if kind == "none":
+        return "None"
+    if kind == "list":
+        return p.listed(args)
+    if kind == "item":
+        return concat(p.doc(args[0]), "[", _side(p, args[1], ATOM), "]")
+    if kind == "keyword" and isinstance(args[0], prim.StringImm):
+        return concat(args[0].value, "=", p.doc(args[1]))
+    if kind == "dict":
+        return bracket("{", [_pair(p, a) for a in args], "}")
+    first = args[0]
+    assert isinstance(first, prim.BufferLoad)
+    if kind == "buffer":
+        return p.doc(first.buffer)
+    ends = [concat(p.doc(low), ":", p.doc(_end(low, extent))) for low, extent in zip(first.indices, args[1:])]
+    return concat(p.doc(first.buffer), bracket("[", ends, "]"))
+
+
+def _pair(p: Printer, item: prim.PrimExpr) -> Doc:
+    assert isinstance(item, prim.Call)
+    return concat(p.doc(item.args[0]), ": ", p.doc(item.args[1]))
+
+
+def _end(low: prim.PrimExpr, extent: prim.PrimExpr) -> prim.PrimExpr:
+    """The end of a range, such that reading `low:end` gives back `extent`."""
+    if isinstance(low, prim.IntImm) and (low.value == 0 or isinstance(extent, prim.IntImm)):
+        return extent if low.value == 0 else prim.const(low.value + getattr(extent, "value", 0), extent.dtype)
+    return prim.Add(low, extent)
 
 
 def _implied(rule: str, args: tuple[prim.PrimExpr, ...]) -> DType | None:

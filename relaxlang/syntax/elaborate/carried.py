@@ -1,0 +1,67 @@
+"""Calls that are carried as they are written: those of the languages for GPU kernels, which no back end here runs.
+
+Arguments that are no scalars become calls of their own, whose names begin with `carried.`: a list, a region of a
+buffer, a keyword. So passes see every expression and buffer in them, and the printer writes them as they were.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from relaxlang.base.source import Span
+from relaxlang.ir import prim, tir
+from relaxlang.ir.intrinsics import carried_type
+from relaxlang.ir.prim import PrimExpr
+from relaxlang.syntax import tree
+from relaxlang.syntax.comptime import Evaluator, Value, as_dtype
+from relaxlang.syntax.elaborate.scalars import call_args
+
+
+class Opaque(Value):
+    """An intrinsic that is carried as it is written: one of `ir.intrinsics.CARRIED`, or, in a module that is read
+    without checking, any name that relaxlang does not know."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.kind = f"unknown `{name}`"
+
+    def attribute(self, ev: Evaluator, name: str, span: Span | None) -> Any:
+        return Opaque(f"{self.name}.{name}")
+
+    def call(self, ev: Evaluator, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> Any:
+        name, given = self.name.removeprefix("T."), kwargs.pop("dtype", None)
+        of = carried_type(name, args) if given is None else prim.VOID if given == "" else as_dtype(given, node.span)
+        whole = name.startswith(("Tx.", "tile."))  # there a buffer stands for itself, elsewhere for its pointer
+        values = [carried(a, node.span, whole) for a in args]
+        for key, value in kwargs.items():
+            values.append(_made("keyword", (prim.StringImm(key), carried(value, node.span, whole)), node.span))
+        return prim.Call(of, name, tuple(values), span=node.span)
+
+
+def carried(value: Any, span: Span | None, whole: bool = False) -> PrimExpr:
+    """An argument as an expression; `whole`: a buffer is carried as such."""
+    if value is None:
+        return _made("none", (), span)
+    if isinstance(value, (list, tuple)):
+        return _made("list", tuple(carried(v, span, whole) for v in value), span)
+    if isinstance(value, dict):
+        pairs = [_made("keyword", (prim.StringImm(str(k)), carried(v, span, whole)), span) for k, v in value.items()]
+        return _made("dict", tuple(pairs), span)
+    if isinstance(value, tir.BufferRegion):
+        first = prim.BufferLoad(value.buffer, tuple(r.min for r in value.region))
+        return _made("region", (first, *(r.extent for r in value.region)), span)
+    if isinstance(value, tir.Buffer) and whole:
+        first = prim.BufferLoad(value, tuple(prim.const(0, d.dtype) for d in value.shape))
+        return _made("buffer", (first,), span)
+    return call_args([value], span)[0]
+
+
+def _made(kind: str, args: tuple[PrimExpr, ...], span: Span | None) -> PrimExpr:
+    made: PrimExpr = prim.Call(prim.HANDLE, f"carried.{kind}", args, span=span)
+    return made
+
+
+def part_of(value: PrimExpr, index: int, span: Span | None) -> PrimExpr:
+    """`T.cta_id([4, 2])[index]`: one of the coordinates that such a call gives."""
+    made: PrimExpr = prim.Call(prim.INT32, "carried.item", (value, prim.const(index, prim.INT32)), span=span)
+    return made
