@@ -18,7 +18,7 @@ from relaxlang.base.version import __version__
 from relaxlang.ir.printing import install_printer
 
 if TYPE_CHECKING:
-    from relaxlang import transform
+    from relaxlang import script, transform
     from relaxlang.builder import dpl, te
     from relaxlang.builder.block_builder import BlockBuilder
     from relaxlang.builder.construct import const, struct_info
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 __all__ = [
     "__version__", "BlockBuilder", "DiagnosticError", "IRModule", "NDArray", "RelaxlangError", "Schedule", "ShapeTuple", "Target",
     "Var", "VirtualMachine", "array", "assert_structural_equal", "build", "const", "cpu", "dpl", "get_global_func",
-    "interpret", "load", "load_module", "lower", "op", "parse", "register_func", "set_num_threads", "struct_info",
-    "structural_equal", "structural_hash", "te", "transform",
+    "interpret", "load", "load_module", "lower", "op", "parse", "register_func", "script", "set_num_threads",
+    "struct_info", "structural_equal", "structural_hash", "te", "transform",
 ]  # fmt: skip
 
 # Where each lazily imported name lives; one that names no attribute is the module itself.
@@ -67,6 +67,7 @@ _HOMES = {
     "op": "ops.python_api",
     "parse": "driver:parse",
     "register_func": "runtime.registry:register_func",
+    "script": "script",
     "set_num_threads": "codegen.pool:set_num_threads",
     "struct_info": "builder.construct:struct_info",
     "structural_equal": "ir.structural:structural_equal",
