@@ -165,9 +165,9 @@ def _inputs(options: Options) -> Iterator[str]:
 
 
 def _lines(stream: TextIO) -> Iterator[str]:
-    """The lines of a stream, each as soon as it is there."""
+    """The lines of a stream, each as soon as it is there; pipes from Windows end them with CR and LF."""
     while line := stream.readline():
-        yield line
+        yield line.removesuffix("\r\n") + "\n" if line.endswith("\r\n") else line
 
 
 def _text(name: str) -> str:

@@ -102,7 +102,7 @@ def _compact(state: State, scope_name: str, buffer: Buffer) -> tuple[State, Var 
     users = [b for b in state.blocks_under(scope) if buffer in _touched(b)]
     if not users or _touched_elsewhere(state, scope, users, buffer):
         return None
-    home = _common_loop(state, users)
+    home = _common_loop(state, users, buffer)
     if home is None or buffer.strides or buffer.elem_offset is not None:
         return None
     analyzer = state.analyzer()
@@ -158,17 +158,29 @@ def _uses(stmt: Stmt, buffer: Buffer) -> int:
     )
 
 
-def _common_loop(state: State, users: list[BlockRealize]) -> For | None:
-    """The innermost loop around all of the blocks."""
+def _common_loop(state: State, users: list[BlockRealize], buffer: Buffer) -> For | None:
+    """The innermost loop around all of the blocks in whose iterations they use nothing of earlier ones: a reduction
+    goes on with what it has in the buffer since its `init`."""
     chains = [state.loops_around(u) for u in users]
+    carrying = {v for u in users if u.block.init is not None and _writes(u, buffer) for v in _reduced_over(u)}
     found = None
     for level in zip(*chains):
-        if any(one is not level[0] for one in level):
+        if any(one is not level[0] for one in level) or level[0].loop_var in carrying:
             break
         found = level[0]
     while found is not None and found.kind in ("vectorized", "unroll"):
         found = next(iter(state.loops_around(found)[::-1]), None)
     return found
+
+
+def _writes(realize: BlockRealize, buffer: Buffer) -> bool:
+    return any(region.buffer is buffer for region in realize.block.writes or ())
+
+
+def _reduced_over(realize: BlockRealize) -> list[Var]:
+    """The variables that drive the reduction axes of a block."""
+    axes = zip(realize.block.iter_vars, realize.iter_values)
+    return free_vars(tuple(value for axis, value in axes if axis.kind != "spatial"))
 
 
 def _boxes(

@@ -8,11 +8,14 @@ from relaxlang.ir import prim
 from relaxlang.ir.tir import BlockRealize, PrimFunc
 from relaxlang.ir.visit import Substitute, on
 from relaxlang.passes.base import PassContext, PrimFuncPass
+from relaxlang.passes.tir.lower_init_block import lower_init_block
 
 
 @dataclass(frozen=True)
 class ConvertBlocksToOpaque(PrimFuncPass):
     """Blocks lose their axes: in the body, each axis variable becomes the value it is bound to.
+
+    What is left of `init` goes first, as `lower-init-block` does it: without reduction axes nothing says when it runs.
 
     Before:
 
@@ -38,7 +41,7 @@ class ConvertBlocksToOpaque(PrimFuncPass):
 
 def convert_blocks_to_opaque(func: PrimFunc) -> PrimFunc:
     """The function without block axes."""
-    return func.replace(body=_Convert()(func.body))
+    return func.replace(body=_Convert()(lower_init_block(func).body))
 
 
 class _Convert(Substitute):

@@ -2,6 +2,7 @@
 
 from textwrap import dedent, indent
 
+import numpy as np
 import pytest
 
 import relaxlang
@@ -136,3 +137,18 @@ def test_values_from_memory_are_not_simplified() -> None:
 def test_lowering_is_idempotent() -> None:
     func = lower(reduction("SSR", "i, j, k", "C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]"))
     relaxlang.assert_structural_equal(lower(func), func)
+
+
+ARGMAX = """
+@R.function
+def main(x: R.Tensor((n, 3), "int64")) -> R.Tensor((n,), "int64"):
+    return R.argmax(x, axis=1)
+"""
+
+
+@pytest.mark.parametrize("step", ["convert-blocks-to-opaque", "compact-buffer-allocation"])
+def test_reductions_keep_their_start_value_in_any_order_of_passes(step: str) -> None:
+    x = np.array([[0, 5, 1], [7, 2, 3], [1, 2, 8], [4, 9, 6]])
+    mod = relaxlang.lower(relaxlang.parse(ARGMAX), f"legalize-ops,{step}")
+    np.testing.assert_array_equal(relaxlang.interpret(mod, "main", x), x.argmax(1))
+    np.testing.assert_array_equal(relaxlang.VirtualMachine(relaxlang.build(mod))["main"](x), x.argmax(1))
