@@ -13,8 +13,12 @@ from relaxlang.ops import default_operators
 from relaxlang.syntax.parser import decode_source
 
 if TYPE_CHECKING:
+    from relaxlang.ir.tir import PrimFunc
     from relaxlang.passes.base import Pass, PassContext
     from relaxlang.runtime.module import RuntimeModule
+
+LARGE = 1 << 14
+"""Elements in the arguments of a kernel that is worth compiling to be run once."""
 
 
 def parse(
@@ -27,9 +31,9 @@ def parse(
 ) -> IRModule:
     """The module that a text in TVMScript style states.
 
-    `values` are the values of its compile-time parameters. With `check` every error that can be found before lowering is
-    raised, all at once, as `DiagnosticError`; without it only errors of syntax and names. `I.include` finds files below
-    the folder of `filename` and below `roots`.
+    `values` are the values of its compile-time parameters. With `check` every error that can be found before lowering
+    is raised, all at once, as `DiagnosticError`; without it only errors of syntax and names. `I.include` finds files
+    below the folder of `filename` and below `roots`.
     """
     return parse_source(Source(filename or "<string>", text), values=values, check=check, roots=roots)
 
@@ -87,7 +91,24 @@ def lower(
     ctx = context or PassContext.current()
     if ctx.target is None and target is not None:
         ctx.target = target
+    if ctx.evaluate is None:
+        ctx.evaluate = evaluate
     return read_pipeline(pipeline)(mod, ctx)
+
+
+def evaluate(func: PrimFunc, args: list[Any]) -> None:
+    """Run a kernel on arrays, outputs last, while compiling: small work by the interpreter, large by compiled code.
+
+    Compiling takes about as long as the interpreter needs for `LARGE` elements.
+    """
+    from relaxlang.interp import run
+
+    if sum(a.size for a in args) < LARGE:
+        run(IRModule({"kernel": func}), "kernel", *args)
+        return
+    from relaxlang.codegen.kernel import build_kernels, load_kernels
+
+    load_kernels(build_kernels({"kernel": func}))["kernel"](*args)
 
 
 def build(

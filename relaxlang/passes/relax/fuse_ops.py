@@ -18,9 +18,12 @@ from relaxlang.ir.visit import Rewriter, Visitor, free_vars, on
 from relaxlang.ops import default_operators
 from relaxlang.passes.base import Pass, PassContext
 from relaxlang.passes.bindings import BindingRewriter, Specialize
+from relaxlang.passes.relax.convert_to_dataflow import ConvertToDataflow
 from relaxlang.passes.relax.legalize_ops import LegalizeOps
 from relaxlang.syntax.struct_info import bound_vars
 
+UNITS = frozenset({"Primitive", "Composite", "Codegen"})
+"""Attributes of functions that are units of their own: nothing is fused in them, none is inlined."""
 PRIMITIVE = "Primitive"
 """The attribute of a function that is one kernel to be."""
 LONGEST_NAME = 80
@@ -92,7 +95,7 @@ class FuseOps(Pass):
     def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
         fuse = _Fuser(mod, self.max_depth)
         for name, func in mod.relax_functions():
-            if PRIMITIVE not in func.attrs:
+            if not UNITS & func.attrs.keys():
                 fuse.written = overwritten(func, mod, default_operators(mod))
                 fuse.functions[name] = fuse(func)
         return mod.with_functions(fuse.functions)
@@ -271,7 +274,8 @@ class FusionAnswer:
 def explain_fusion(mod: IRModule, a: str, b: str, func_name: str = "main", max_depth: int = MAX_DEPTH) -> FusionAnswer:
     """Whether `FuseOps` computes the variables `a` and `b` of a function together, and if not, why not.
 
-    Operators are lowered first where they are not yet. RLX3113 when there is no such pair in one dataflow block.
+    Operators are lowered, and dataflow blocks made, where that is not done yet. RLX3113 when there is no such
+    pair in one dataflow block.
     """
     for answer in fusion_answers(mod, func_name, max_depth):
         if {answer.producer, answer.consumer} == {a, b}:
@@ -285,14 +289,14 @@ def explain_fusion(mod: IRModule, a: str, b: str, func_name: str = "main", max_d
             fail(
                 "RLX3113",
                 f"`{name}` is no variable of a kernel in a dataflow block of `{func_name}`",
-                help=f"did you mean `{near}`?" if near else "`convert-to-dataflow` makes dataflow blocks",
+                help=f"did you mean `{near}`?" if near else "",
             )
     fail("RLX3113", f"neither of `{a}` and `{b}` uses the other, so there is nothing to fuse")
 
 
 def fusion_answers(mod: IRModule, func_name: str = "main", max_depth: int = MAX_DEPTH) -> list[FusionAnswer]:
     """For every pair of kernels of which one uses the other's result, in order: are they computed together?"""
-    lowered = LegalizeOps()(mod)
+    lowered = ConvertToDataflow()(LegalizeOps()(mod))
     func = lowered[func_name]
     kernels = Kernels(lowered)
     written = overwritten(func, lowered, default_operators(lowered)) if isinstance(func, relax.Function) else set()

@@ -15,10 +15,8 @@ from relaxlang.ir.visit import Visitor, free_vars, on, walk
 from relaxlang.ops import Operators, default_operators
 from relaxlang.passes.base import Pass, PassContext
 from relaxlang.passes.bindings import BindingRewriter, Specialize
+from relaxlang.passes.relax.fuse_ops import UNITS
 from relaxlang.syntax.struct_info import BaseCheck, base_check, bound_vars, unify
-
-KEPT = frozenset({"Primitive", "Composite", "Codegen"})
-"""Attributes of functions that are units of their own."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +53,7 @@ class InlinePrivateFunctions(Pass):
     """
 
     def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
-        bodies = {n: f for n, f in mod.relax_functions() if f.is_private and not KEPT & f.attrs.keys()}
+        bodies = {n: f for n, f in mod.relax_functions() if f.is_private and not UNITS & f.attrs.keys()}
         order = _callees_first(bodies)
         functions: dict[str, AnyFunc] = dict(mod.functions)
         ready: dict[str, relax.Function] = {}

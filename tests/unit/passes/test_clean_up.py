@@ -1,7 +1,8 @@
 """Passes that shorten programs: by values, and on odd cases."""
 
+import numpy as np
 import pytest
-from checking import array, check, module
+from checking import array, assert_same, check, module
 
 import relaxlang
 from relaxlang import transform as tr
@@ -392,3 +393,21 @@ def test_dataflow_variables_do_not_outlive_their_block() -> None:
         (relaxlang.array(False), array(3)),
         again=False,
     )
+
+
+# --- FoldConstant -----------------------------------------------------------------------------------------------------
+def test_large_constants_are_folded_by_compiled_code() -> None:
+    mod = module(
+        """
+        @R.function
+        def main(x: R.Tensor((1, 200), "float32"), w: R.Tensor((150, 200), "float32")):
+            y = R.matmul(x, R.exp(R.permute_dims(w)))
+            return y
+        """
+    )
+    x, w = array(1, 200), array(150, 200)
+    bound = relaxlang.lower(tr.BindParams(params=(("w", w),))(mod))
+    kernels = [n for n, _ in bound.prim_funcs() if "shape_func" not in n]
+    assert kernels == ["matmul"]
+    run = relaxlang.VirtualMachine(relaxlang.build(mod, params={"w": w}), relaxlang.cpu())["main"]
+    assert_same(run(x), x @ np.exp(w.T), rtol=1e-4, atol=1e-3)
