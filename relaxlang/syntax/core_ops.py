@@ -129,17 +129,21 @@ def _check_view(of: TensorStructInfo, view: TensorStructInfo, offset: prim.PrimE
         fail("RLX0209", f"a view cannot start {-first} bytes before its tensor", call.span)
     whole, part = _bytes(of), _bytes(view)
     same = view.shape is of.shape and view.dtype is of.dtype
+    if (of.dtype is None) is not (view.dtype is None):
+        whole = None
     if (same and first > 0) or (whole is not None and part is not None and first + part > whole):
-        size = "" if whole is None or part is None else f": it needs {part} bytes from byte {first}, of {whole}"
+        unit = "elements" if of.dtype is None else "bytes"
+        known = whole is not None and part is not None
+        size = f": it ends after {first + (part or 0)} {unit}, the tensor after {whole}" if known else ""
         fail("RLX0209", f"the view is larger than its tensor{size}", call.span)
 
 
 def _bytes(info: TensorStructInfo) -> int | None:
-    """The size of a tensor in bytes, where it is known."""
+    """The size of a tensor in bytes, or in elements when their type is not known; None when it depends on sizes."""
     dims = dims_of(info)
-    if dims is None or info.dtype is None or not all(isinstance(d, prim.IntImm) for d in dims):
+    if dims is None or not all(isinstance(d, prim.IntImm) for d in dims):
         return None
-    return prod(d.value for d in dims if isinstance(d, prim.IntImm)) * info.dtype.itemsize
+    return prod(d.value for d in dims if isinstance(d, prim.IntImm)) * (info.dtype.itemsize if info.dtype else 1)
 
 
 def _to_device(call: relax.Call) -> StructInfo:

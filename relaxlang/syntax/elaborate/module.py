@@ -24,6 +24,7 @@ from relaxlang.syntax.elaborate.macros import define_macro, is_macro
 from relaxlang.syntax.elaborate.module_ref import ModuleRef
 from relaxlang.syntax.elaborate.namespaces import root_scope
 from relaxlang.syntax.elaborate.places import head
+from relaxlang.syntax.elaborate.purity import with_effects
 from relaxlang.syntax.elaborate.relax_function import FunctionElaborator
 from relaxlang.syntax.elaborate.tir_function import elaborate_prim_func
 from relaxlang.syntax.elaborate.unit import Declared, Unit, poison
@@ -76,11 +77,15 @@ class ModuleElaborator:
         self.scope = Scope({}, self.outer)
         self.order: list[str] = []
         self.extern: dict[str, AnyFunc] = {}
+        self.purity_unsaid: list[str] = []
         self.defines_operators = False
 
     def run(self, module: tree.Module) -> IRModule:
         """The module of a file. Faults go to the diagnostics; what they spoil is left out."""
         classes = [s for s in module.body if isinstance(s, tree.ClassDef) and not _is_rule(s)]
+        for stmt in module.body:
+            if isinstance(stmt, tree.ClassDef) and _is_rule(stmt):
+                self._check_rule(stmt)
         for extra in classes[1:]:
             self.unit.report(
                 error(
@@ -90,7 +95,6 @@ class ModuleElaborator:
         if classes:
             self.unit.name = classes[0].name
             self.unit.verify = not any(_unchecked(d) for d in classes[0].decorators)
-            self._check_rewriter(classes[0])
         self._own_operators([*module.body, *(classes[0].body if classes else ())])
         ref = ModuleRef(self.unit)
         self.outer.names.update({self.unit.name: ref})
@@ -112,10 +116,8 @@ class ModuleElaborator:
             self.unit.attrs[UNCHECKED] = False
         return IRModule(functions, Attrs(self.unit.attrs), self.unit.global_infos, self.unit.name)
 
-    def _check_rewriter(self, node: tree.ClassDef) -> None:
-        """A `@R.rewriter` holds two Relax functions: what to look for, and what to put in its place."""
-        if not any(dotted(d) in ("R.rewriter", "relax.rewriter") for d in node.decorators):
-            return
+    def _check_rule(self, node: tree.ClassDef) -> None:
+        """A rule of rewriting holds two Relax functions: what to look for, and what to put in its place."""
         functions = [s for s in node.body if isinstance(s, tree.FunctionDef)]
         kinds = {s.name: [decorator_name(d) for d in s.decorators] for s in functions}
         for name in ("pattern", "replacement"):
@@ -277,6 +279,8 @@ class ModuleElaborator:
             declared.elaborate = lambda: elaborate_prim_func(self.unit, stmt, scope, options, name)
         else:
             function = FunctionElaborator(self.unit, stmt, scope, options, name)
+            if "pure" not in options:
+                self.purity_unsaid.append(name)
             declared.elaborate = function.run
             declared.signature = function.signature
 
@@ -340,7 +344,14 @@ def _symbol(node: tree.FunctionDef) -> str | None:
 
 def elaborate_module(unit: Unit, module: tree.Module) -> IRModule:
     """The IR of a file's surface tree; faults go to `unit.diagnostics`."""
-    return ModuleElaborator(unit).run(module)
+    elaborator = ModuleElaborator(unit)
+    made = elaborator.run(module)
+    if unit.bare_references and not unit.diagnostics.has_errors():
+        impure = with_effects(made.functions, elaborator.purity_unsaid, unit.operators)
+        if impure:
+            unit.restart(impure)
+            return ModuleElaborator(unit).run(module)
+    return made
 
 
 Options = Mapping[str, Any]

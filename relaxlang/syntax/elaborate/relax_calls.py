@@ -119,7 +119,8 @@ def tuple_arg(ev: RelaxElaborator, value: Any, span: Span | None) -> relax.Expr:
     return relax.Tuple((made,), span=span)
 
 
-def _shape_arg(ev: RelaxElaborator, value: Any, span: Span | None) -> tuple[relax.Expr, ...]:
+def shape_arg(ev: RelaxElaborator, value: Any, span: Span | None) -> tuple[relax.Expr, ...]:
+    """`tir_vars=`: nothing, or one shape."""
     if value is None:
         return ()
     if isinstance(value, relax.Expr):
@@ -145,7 +146,7 @@ def _call_tir(
 ) -> Any:
     if isinstance(func, (tuple, list, relax.ShapeExpr)) and more:
         func, args, more = args, more[0], (func, *more[1:])  # RFC 0091: the shape stands first
-    tir_vars = _shape_arg(ev, words.pop("tir_vars", None), node.span)
+    tir_vars = shape_arg(ev, words.pop("tir_vars", None), node.span)
     info = out_info(ev, node, more, words)
     no_more(op, words, node.span)
     if op == "call_tir" and isinstance(func, str) and not ev.unit.declares(func):

@@ -13,7 +13,7 @@ from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import describe, error
 from relaxlang.syntax.elaborate.annotations import struct_info as as_struct_info
 from relaxlang.syntax.elaborate.native import Names
-from relaxlang.syntax.elaborate.relax_calls import kernel, no_more, out_info, tuple_arg
+from relaxlang.syntax.elaborate.relax_calls import kernel, no_more, out_info, shape_arg, tuple_arg
 from relaxlang.syntax.elaborate.relax_names import constant
 from relaxlang.syntax.struct_info import is_distributed
 
@@ -35,9 +35,11 @@ def _device_mesh(ev: Any, node: tree.Call, shape: Any, device_ids: Any) -> Devic
 
 def _call_tir(name: str) -> None:
     def make(ev: RelaxElaborator, node: tree.Call, func: Any, args: Any, *more: Any, **words: Any) -> Any:
+        sizes = shape_arg(ev, words.pop("tir_vars", None), node.span)
         info = out_info(ev, node, more, words)
         no_more(name, words, node.span)
-        return ev.core(name, (kernel(ev, func, node.span), tuple_arg(ev, args, node.span)), EMPTY, (info,), node.span)
+        values = (kernel(ev, func, node.span), tuple_arg(ev, args, node.span), *sizes)
+        return ev.core(name, values, EMPTY, (info,), node.span)
 
     names(name)(make)
 
