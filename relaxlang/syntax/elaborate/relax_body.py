@@ -110,6 +110,8 @@ class RelaxElaborator(Evaluator):
             var = kind(name, info or value.info, span=span or value.span)
             self.frame.bindings.append(relax.MatchCast(var, value.value, value.info, span=span or value.span))
             return var
+        if isinstance(value, relax.GlobalVar) and value.struct_info is None and self.check:
+            value = value.replace(struct_info=result_known(self.unit, value))
         known = info or value.struct_info
         var = kind(name, known if known is not None else UNKNOWN if not self.check else OBJECT, span=span or value.span)
         self.frame.bindings.append(relax.VarBinding(var, value, span=span or value.span))
@@ -118,6 +120,8 @@ class RelaxElaborator(Evaluator):
     # --- evaluation ---------------------------------------------------------------------------------------------------
     def expr(self, node: tree.Expr, scope: Scope) -> Any:
         value = self.evaluate(node, scope)
+        if isinstance(value, relax.GlobalVar) and isinstance(node, tree.Name) and node.id not in self.unit.values:
+            self.unit.bare_references = True
         return self.emit(value) if isinstance(value, (*COMPOUND, CastValue)) else value
 
     def lift(self, value: Any, span: Span | None, *, shape: bool = False) -> relax.Expr:

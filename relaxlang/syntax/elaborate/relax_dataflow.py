@@ -46,9 +46,12 @@ def _exported(body: Body, inner: Scope, node: tree.With) -> tuple[dict[str, Any]
     """What outlives a dataflow block, by name, and the block's bindings with outputs as plain variables."""
     ev, names = body.ev, {}
     renamed: dict[relax.Var, relax.Var] = {}
+    bound = {binding.var for binding in ev.frame.bindings}
     for value in ev.outputs or ():
         if not isinstance(value, relax.Var):
             raise error("RLX0401", "`R.output` takes variables of the block", head(node))
+        if value not in bound:
+            raise error("RLX0401", f"`R.output` names `{value.name}`, which the block does not bind", head(node))
         if isinstance(value, relax.DataflowVar):
             renamed[value] = relax.Var(value.name, value.struct_info, span=value.span)
     for name, value in inner.names.items():

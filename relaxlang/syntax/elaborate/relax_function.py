@@ -108,7 +108,8 @@ class FunctionElaborator:
         self.header()
         if self.faulty or self.declared is None or self.params is None:
             return None
-        return FuncStructInfo(tuple(p.struct_info for p in self.params), self.declared, self.option("pure", True))
+        pure = self.option("pure", self.name not in self.unit.impure)
+        return FuncStructInfo(tuple(p.struct_info for p in self.params), self.declared, pure)
 
     def run(self) -> relax.Function:
         """The function. Raises a silent DiagnosticError when any part was faulty."""
@@ -124,7 +125,7 @@ class FunctionElaborator:
         if self.name is not None and not self.option("private", False) and "global_symbol" not in attrs:
             attrs = {"global_symbol": self.name, **attrs}
         result = self._result(body)
-        pure = self.option("pure", True)
+        pure = self.option("pure", self.name not in unit.impure)
         return relax.Function(self.params, body, result, pure, Attrs(attrs), span=head(self.node))
 
     def _result(self, body: relax.SeqExpr) -> StructInfo | None:

@@ -91,8 +91,10 @@ class Body:
         if self.returned is None:
             declared = self.function.declared
             if (
-                declared is not None and declared != VOID_TUPLE and not _is_unit(declared)
-            ) or not self.function.node.body:
+                (declared is not None and declared != VOID_TUPLE and not _is_unit(declared))
+                or not self.function.node.body
+                or (declared is None and _binds(self.function.node.body[-1]))
+            ):
                 self.ev.unit.report(
                     error(
                         "RLX0410",
@@ -269,6 +271,13 @@ class Body:
         name = next(n for n, v in scope.names.items() if isinstance(v, relax.Var) and v.name == outputs[0].name)
         self.value = scope.names[name]
         return name
+
+
+def _binds(stmt: tree.Stmt) -> bool:
+    """Whether a statement gives a value a name: who does that last has forgotten to return it."""
+    return isinstance(stmt, (tree.Assign, tree.AnnAssign)) and any(
+        isinstance(t, tree.Name) and not t.id.startswith("_") for t in targets_of(stmt)
+    )
 
 
 def _is_unit(info: StructInfo) -> bool:

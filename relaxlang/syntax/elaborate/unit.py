@@ -62,7 +62,7 @@ class Unit:
         includer: Includer | None = None,
     ) -> None:
         self.diagnostics = diagnostics
-        self.operators = operators
+        self.operators = self.first_operators = operators
         self.values = values
         self.check = check
         self.includer = includer
@@ -75,7 +75,16 @@ class Unit:
         self.name = "Module"
         self.verify = True
         self.tolerated = False
+        self.bare_references = False
+        self.impure: frozenset[str] = frozenset()
         self.limits: set[str] = set()
+
+    def restart(self, impure: frozenset[str]) -> None:
+        """Forget what was elaborated; `impure`: functions that are known to have side effects without saying so."""
+        fresh = Unit(self.diagnostics, self.operators, self.values, self.check, self.includer)
+        arrays, operators = self.arrays, self.first_operators
+        self.__dict__.update(fresh.__dict__)
+        self.arrays, self.operators, self.first_operators, self.impure = arrays, operators, operators, impure
 
     def declares(self, name: str) -> bool:
         """Whether the module has a function of that name."""

@@ -1,0 +1,38 @@
+"""Purity in scripts that are older than purity.
+
+TVM has marked functions with side effects, `@R.function(pure=False)`, since the middle of 2023. Scripts before that
+name the module's functions bare (`R.call_tir(add, …)`, where later ones say `cls.add`), and that is how they are
+recognised; their functions are as pure as what they call.
+"""
+
+from __future__ import annotations
+
+from relaxlang.ir import relax
+from relaxlang.ir.module import AnyFunc
+from relaxlang.ir.struct_info import FuncStructInfo
+from relaxlang.ir.visit import walk
+from relaxlang.syntax.core_ops import CORE_OPS
+from relaxlang.syntax.operators import OperatorTable
+
+
+def with_effects(functions: dict[str, AnyFunc], names: list[str], operators: OperatorTable) -> frozenset[str]:
+    """Those of the Relax functions `names` that have side effects, by what they call."""
+    calls = {name: [n for n in walk(functions[name]) if isinstance(n, relax.Call)] for name in names}
+    impure: set[str] = set()
+    before = -1
+    while len(impure) != before:
+        before = len(impure)
+        impure |= {name for name in names if any(_has_effect(c, functions, impure, operators) for c in calls[name])}
+    return frozenset(impure)
+
+
+def _has_effect(call: relax.Call, functions: dict[str, AnyFunc], impure: set[str], operators: OperatorTable) -> bool:
+    op = call.op
+    if isinstance(op, relax.Op):
+        core = CORE_OPS.get(op.name)
+        return not (core.pure or core.quiet) if core is not None else not operators.is_pure(op.name)
+    if isinstance(op, relax.GlobalVar):
+        callee = functions.get(op.name)
+        return not (isinstance(callee, relax.Function) and callee.is_pure) or op.name in impure
+    info = op.struct_info
+    return not (isinstance(info, FuncStructInfo) and info.purity)
