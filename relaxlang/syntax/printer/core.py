@@ -226,7 +226,9 @@ class Printer:
         name = self.names.define(buffer, buffer.name, lasting=True)
         if self.head is None:
             return name
-        made = concat(name, " = T.Buffer", self.buffer_fields(buffer, lasting=True))
+        # A view of memory is a statement since TVM 0.24.
+        word = "T.decl_buffer" if self.since("tvm-0.24") and self.names.get(buffer.data) is not None else "T.Buffer"
+        made = concat(f"{name} = {word}", self.buffer_fields(buffer, lasting=True))
         at = self.head
         for var in _mentioned(buffer):
             at = max(at, self.slots.get(var, at), key=_order)
