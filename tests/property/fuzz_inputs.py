@@ -1,4 +1,4 @@
-"""Damaged programs: pieces of real `.rlx` files with bytes and tokens deleted, doubled, swapped and replaced.
+"""Damaged programs: pieces of real `.rlx` files, and prints of random modules, with bytes and tokens deleted, doubled, swapped and replaced.
 
 A piece is what stands between two blank lines at the left margin, so that one input takes a few milliseconds. The same
 seed gives the same inputs.
@@ -11,6 +11,9 @@ import random
 import re
 from functools import cache
 from pathlib import Path
+
+from tests.property.choices import seeded
+from tests.property.modules import module
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("examples", "stdlib", "tests/rlx")
@@ -45,6 +48,7 @@ def pieces() -> tuple[list[str], list[str]]:
             for block in re.split(r"\n{2,}(?=[@#\w])|\n(?=# ---)", path.read_text(encoding="utf-8")):
                 for piece in _parts(block):
                     (functions if _FUNCTION.search(piece) else others).append(piece + "\n")
+    functions += [module(seeded(f"fuzz {n}", 25)).script() for n in range(60)]
     return functions, others
 
 

@@ -34,7 +34,7 @@ def test_functions_that_are_named_bare_are_as_pure_as_what_they_call():
 
 def test_later_scripts_must_say_it():
     with pytest.raises(DiagnosticError) as caught:
-        relaxlang.parse(OLD.replace("= quiet(", "= cls.quiet(").replace("= log(", "= cls.log("))
+        relaxlang.parse(OLD.replace("= quiet(", "= Module.quiet(").replace("= log(", "= Module.log("))
     assert {d.code for d in caught.value.diagnostics} == {"RLX0440"}
 
 
