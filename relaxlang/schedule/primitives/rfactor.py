@@ -159,8 +159,8 @@ def _combine(
     indices = substitute(update.indices, axes)
     place = _with(indices, axis, lane)
     value = update.kind(BufferLoad(update.buffer, indices), BufferLoad(partial, place))
-    iters = [a.replace(var=axes[a.var]) for a in spatial]
-    iters.append(IterVar(lane, Range(const(0, lane.dtype), loop.extent), "reduce"))
+    iters = [IterVar(lane, Range(const(0, lane.dtype), loop.extent), "reduce")]
+    iters += [a.replace(var=axes[a.var]) for a in spatial]
     # A partial result exists when the iterations that come first contribute to it.
     firsts = {s.loop_var: cast(s.min, s.loop_var.dtype) for s in loops if s.loop_var in driving and s is not loop}
     analyzer = state.analyzer()
@@ -172,7 +172,7 @@ def _combine(
         tuple(iters), (_point(partial, place),), (_point(update.buffer, indices),), block.name_hint,
         BufferStore(update.buffer, value, indices), BufferStore(update.buffer, update.identity, indices),
     )  # fmt: skip
-    bound = tuple(substitute(bindings[a.var], fresh) for a in spatial) + (fresh[loop.loop_var],)
+    bound = (fresh[loop.loop_var], *(substitute(bindings[a.var], fresh) for a in spatial))
     made: Stmt = BlockRealize(bound, predicate, made_block)
     for s in reversed(kept):
         made = s.replace(loop_var=fresh[s.loop_var], body=made, kind="serial", annotations=EMPTY)

@@ -77,7 +77,7 @@ def tile(m: int | None, n: int | None, lanes: int, processor: Processor) -> tupl
     """Rows and vectors of the register tile: as many accumulators as registers allow, and little beyond the edges."""
     best, chosen = 0.0, (1, 1)
     for vectors, quality in _QUALITY:
-        most = processor.registers * 3 // 4 // vectors
+        most = min(processor.registers * 3 // 4, processor.registers - 1 - vectors) // vectors
         if vectors == 3 and processor.registers > 16:
             most -= 1  # one row more spills
         for rows in range(1, min(most, 8, m or 8) + 1):

@@ -1,0 +1,190 @@
+"""Schedules for processors: the rules choose by what a kernel does, and no result changes beyond rounding."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import relaxlang
+from relaxlang.codegen import build_kernels, load_kernels
+from relaxlang.interp import Interpreter
+from relaxlang.ir.module import IRModule
+from relaxlang.ir.tir import PrimFunc
+from relaxlang.passes.tir.schedule_cpu import ScheduleCPU
+from relaxlang.schedule.rules import Processor, schedule_function
+from relaxlang.schedule.rules.contraction import tile
+from tests.unit.schedule.kernels import CHAIN, MATMUL, SUM, arguments, module
+
+PROCESSORS = [Processor(64, 32), Processor(32, 16), Processor(16, 16)]
+
+
+def scheduled(mod: IRModule, processor: Processor = PROCESSORS[0]) -> IRModule:
+    func = mod["main"]
+    assert isinstance(func, PrimFunc)
+    return mod.with_function("main", schedule_function(func, processor))
+
+
+def agree(mod: IRModule, processor: Processor = PROCESSORS[0], rtol: float = 1e-5, **values: int) -> IRModule:
+    """The scheduled kernel, interpreted and compiled, against the original one interpreted; the scheduled one."""
+    made = scheduled(mod, processor)
+    args = arguments(mod, values)
+    runs: list[Any] = [
+        lambda *a: Interpreter(mod).run("main", *a),
+        lambda *a: Interpreter(made).run("main", *a),
+        load_kernels(build_kernels(dict(made.prim_funcs())))["main"],
+    ]
+    results = []
+    for run in runs:
+        copies = [a.copy() for a in args]
+        run(*copies)
+        results.append(copies)
+    for found in results[1:]:
+        for mine, wanted in zip(found, results[0]):
+            np.testing.assert_allclose(mine, wanted, rtol=rtol, atol=rtol)
+    relaxlang.assert_structural_equal(relaxlang.parse(made.script()), made)
+    return made
+
+
+@pytest.mark.parametrize("m, n, k", [(1, 1, 1), (3, 17, 5), (17, 65, 3), (7, 128, 9), (13, 31, 2), (12, 67, 1)])
+def test_matmul_of_odd_sizes(m: int, n: int, k: int) -> None:
+    text = agree(module(MATMUL, M=m, N=n, K=k)).script()
+    assert n == 1 or ('scope="local"' in text and "T.vectorized(" in text)
+
+
+@pytest.mark.parametrize("processor", PROCESSORS)
+def test_matmul_of_symbolic_size(processor: Processor) -> None:
+    mod = module(MATMUL, M="m", N="n", K="k")
+    for m, n, k in [(1, 1, 1), (5, 3, 2), (6, 64, 4), (13, 70, 3), (0, 5, 2), (4, 4, 0)]:
+        agree(mod, processor, m=m, n=n, k=k)
+
+
+@pytest.mark.parametrize("m, n, k", [(1, 5, 33), (4, 19, 7), (20, 33, 17)])
+def test_transposed_factor(m: int, n: int, k: int) -> None:
+    text = MATMUL.replace('B: T.Buffer((K, N), "float32")', 'B: T.Buffer((N, K), "float32")').replace(
+        "B[vk, vj]", "B[vj, vk]"
+    )
+    agree(module(text, M=m, N=n, K=k))
+
+
+def test_a_large_factor_is_copied_in_panels() -> None:
+    text = scheduled(module(MATMUL, M=1024, N=1024, K=1024)).script()
+    assert 'T.block("B_local")' in text
+
+
+def test_names_and_loop_order_do_not_matter() -> None:
+    plain = scheduled(module(MATMUL, M=64, N=64, K=64))
+    renamed = MATMUL.replace('"mm"', '"anything"').replace("A[", "left[").replace("A:", "left:")
+    assert (
+        scheduled(module(renamed, M=64, N=64, K=64)).script().replace("left", "A").replace("anything", "mm")
+        == plain.script()
+    )
+
+
+@pytest.mark.parametrize("m, n", [(1, 1), (3, 17), (8, 64), (5, 257)])
+def test_what_is_inlined_is_one_pass(m: int, n: int) -> None:
+    made = agree(module(CHAIN, M=m, N=n), rtol=1e-4)
+    assert "alloc_buffer" not in made.script()
+
+
+@pytest.mark.parametrize("m, n", [(1, 1), (3, 17), (2, 300)])
+def test_row_sums(m: int, n: int) -> None:
+    agree(module(SUM, M=m, N=n))
+
+
+@pytest.mark.parametrize("m, n", [(1, 1), (3, 17), (40, 70), (17, 1030)])
+def test_column_sums(m: int, n: int) -> None:
+    text = SUM.replace('A: T.Buffer((M, N), "float32")', 'A: T.Buffer((N, M), "float32")').replace(
+        "A[vi, vk]", "A[vk, vi]"
+    )
+    agree(module(text, M=n, N=m))
+
+
+def test_the_sum_of_everything_is_shared() -> None:
+    text = """
+@T.prim_func
+def main(A: T.Buffer((M, N), "float32"), B: T.Buffer((), "float32")):
+    for i, k in T.grid(M, N):
+        with T.block("sum"):
+            vi, vk = T.axis.remap("RR", [i, k])
+            with T.init():
+                B[()] = T.float32(0)
+            B[()] = B[()] + A[vi, vk]
+"""
+    made = agree(module(text, M=400, N=401))
+    assert "T.parallel(" in made.script()
+
+
+@pytest.mark.parametrize("call, shape", [
+    ("R.nn.softmax(x)", (5, 37)),
+    ("R.nn.softmax(x)", (2, 3, 65)),
+    ("R.nn.log_softmax(x)", (3, 33)),
+    ("R.permute_dims(x)", (33, 17)),
+    ("R.sum(x, axis=[0])", (9, 33)),
+    ("R.mean(x, axis=[1])", (9, 33)),
+    ("R.variance(x, axis=[0])", (9, 33)),
+    ("R.nn.max_pool2d(x, pool_size=[3, 3], strides=[2, 2], padding=[1, 1])", (1, 3, 9, 11)),
+    ("R.cumsum(x, axis=1)", (4, 33)),
+    ("R.nn.gelu(x)", (3, 65)),
+])  # fmt: skip
+def test_operators(call: str, shape: tuple[int, ...]) -> None:
+    mod = relaxlang.parse(
+        f'@R.function\ndef main(x: R.Tensor({shape}, "float32")):\n    with R.dataflow():\n        y = {call}\n'
+        "        R.output(y)\n    return y\n"
+    )
+    lowered = relaxlang.lower(mod, "legalize-ops")
+    made = ScheduleCPU()(lowered)
+    data = np.random.default_rng(1).standard_normal(shape).astype("float32")
+    wanted = Interpreter(mod).run("main", data)
+    found = Interpreter(made).run("main", data)
+    np.testing.assert_allclose(np.asarray(found), np.asarray(wanted), rtol=1e-5, atol=1e-5)
+    built = relaxlang.VirtualMachine(relaxlang.build(made), relaxlang.cpu())["main"](data)
+    np.testing.assert_allclose(np.asarray(built), np.asarray(wanted), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("size, kernel, stride, groups", [(9, 3, 1, 1), (11, 3, 2, 1), (8, 1, 1, 1), (9, 3, 1, 4)])
+def test_convolutions(size: int, kernel: int, stride: int, groups: int) -> None:
+    mod = relaxlang.parse(
+        f'@R.function\ndef main(x: R.Tensor((1, 4, {size}, {size}), "float32"), '
+        f'w: R.Tensor((8, {4 // groups}, {kernel}, {kernel}), "float32")):\n    with R.dataflow():\n'
+        f"        y = R.nn.conv2d(x, w, strides=[{stride}, {stride}], padding=[1, 1], groups={groups})\n"
+        "        R.output(y)\n    return y\n"
+    )
+    made = ScheduleCPU()(relaxlang.lower(mod, "legalize-ops"))
+    rng = np.random.default_rng(2)
+    x = rng.standard_normal((1, 4, size, size)).astype("float32")
+    w = rng.standard_normal((8, 4 // groups, kernel, kernel)).astype("float32")
+    wanted = np.asarray(Interpreter(mod).run("main", x, w))
+    built = relaxlang.VirtualMachine(relaxlang.build(made), relaxlang.cpu())["main"](x, w)
+    np.testing.assert_allclose(np.asarray(built), wanted, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("m, n", [(None, None), (128, 128), (129, 129), (8, 3072), (1, 3072), (1000, 777)])
+def test_tiles_fit_the_registers(m: int | None, n: int | None) -> None:
+    for processor in PROCESSORS:
+        rows, vectors = tile(m, n, processor.lanes(4), processor)
+        assert rows * vectors + vectors + 1 <= processor.registers
+        assert m is None or rows <= m
+
+
+def test_a_schedule_that_stands_in_the_text_is_used() -> None:
+    text = MATMUL.replace(
+        "    for i, j, k",
+        '    T.func_attr({"schedule": ["i, j, k = sch.get_loops(\\"mm\\")", "sch.reorder(k, i, j)"]})\n    for i, j, k',
+    )
+    made = ScheduleCPU()(module(text, M=4, N=8, K=6))
+    assert "for k, i, j in T.grid(6, 4, 8)" in made.script() and "schedule" not in made.script()
+
+
+def test_what_is_scheduled_stays() -> None:
+    text = MATMUL.replace(
+        "for i, j, k in T.grid(M, N, K):", "for i in T.parallel(M):\n        for j, k in T.grid(N, K):"
+    )
+    lines = text.splitlines()
+    at = next(i for i, line in enumerate(lines) if "for j, k" in line)
+    nested = "\n".join([*lines[: at + 1], *("    " + line for line in lines[at + 1 :])])
+    mod = module(
+        nested.replace("T.parallel(M)", "T.parallel(4)").replace("T.grid(N, K)", "T.grid(8, 6)"), M=4, N=8, K=6
+    )
+    assert ScheduleCPU()(mod) is mod
