@@ -192,6 +192,9 @@ def _mark_rows(pieces: list[_Piece], low: int, high: int, cells: list[int]) -> I
     # Short marks on top of long ones; of equal ones the primary mark on top.
     for start, end, piece in sorted(placed, key=lambda p: (p[0] - p[1], p[2].mark.symbol == "^")):
         first.put(start, piece.mark.symbol * (end - start), piece.mark.style)
+    for start, end, piece in placed:  # a primary mark that short ones cover wholly still shows where it begins
+        if piece.mark.symbol == "^" and "^" not in first.text(False)[start:end]:
+            first.put(start, "^", piece.mark.style)
     hanging: list[tuple[int, _Piece, list[str]]] = []
     for index, (start, end, piece) in enumerate(placed):
         lines = visible(piece.text).split("\n") if piece.text else []
