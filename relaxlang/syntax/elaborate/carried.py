@@ -15,6 +15,7 @@ from relaxlang.ir.prim import PrimExpr
 from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import Evaluator, Value, as_dtype
 from relaxlang.syntax.elaborate.scalars import call_args
+from relaxlang.syntax.scalars import string_text
 
 
 class Opaque(Value):
@@ -27,6 +28,11 @@ class Opaque(Value):
 
     def attribute(self, ev: Evaluator, name: str, span: Span | None) -> Any:
         return Opaque(f"{self.name}.{name}")
+
+    def item(self, ev: Evaluator, index: Any, span: Span | None) -> Any:
+        if not isinstance(index, str):
+            return super().item(ev, index, span)
+        return Opaque(f"{self.name}[{string_text(index)}]")  # `T.ptx["ld.global.v4.s32"](…)`
 
     def call(self, ev: Evaluator, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> Any:
         name, given = self.name.removeprefix("T."), kwargs.pop("dtype", None)

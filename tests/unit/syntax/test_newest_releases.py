@@ -1,0 +1,90 @@
+"""What the releases of TVM since 0.24 added to the text: it is read, and comes back from the print."""
+
+import pytest
+
+from relaxlang import parse, structural_equal
+from relaxlang.base.diagnostics import DiagnosticError
+
+
+def back(text: str) -> str:
+    """The print of a program, after it was checked to read back as the same module."""
+    module = parse(text)
+    printed = module.script()
+    again = parse(printed)
+    assert structural_equal(module, again)
+    assert again.script() == printed
+    return printed
+
+
+def kernel(body: str) -> str:
+    lines = "\n".join("    " + line for line in body.splitlines())
+    return f'@T.prim_func\ndef main(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):\n{lines}\n'
+
+
+@pytest.mark.parametrize(
+    ("written", "printed"),
+    [
+        ("T.cuda.sync(A[0:4], None, [1, 2], mode=\"all\")", 'T.cuda.sync(A[0:4], None, [1, 2], mode="all")'),
+        ("Tx.copy(A, B[2:6], config={\"k\": 1})", 'Tx.copy(A, B[2:6], config={"k": 1})'),
+        ("T.ptx.cp_async(A.ptr_to([3]))", "T.ptx.cp_async(T.address_of(A[3]))"),
+        ("x, y = T.cta_id([4, 2])\nT.evaluate(x + y)", "y: T.int32 = T.cta_id([4, 2])[1]"),
+        ('T.ptx["ld.global::x.v2"](A[0], 4)', 'T.ptx["ld.global::x.v2"](A[0], 4)'),
+        ("T.evaluate(T.address_of(A))", "T.address_of(A[0])"),
+    ],
+)
+def test_kernel_language_is_carried(written: str, printed: str) -> None:
+    assert printed in back(kernel(written))
+
+
+def test_bind_takes_a_type() -> None:
+    printed = back(kernel('p = T.bind(T.address_of(A[0]), T.handle("float32"))\nC = T.decl_buffer((8,), data=p)'))
+    assert 'p: T.handle("float32", "global") = T.address_of(A[0])' in printed
+
+
+def test_spread_tensors_are_typed_as_declared() -> None:
+    printed = back("""
+@I.ir_module
+class Module:
+    I.module_global_infos({"mesh": [R.device_mesh((2,), I.Range(0, 2))]})
+
+    @R.function
+    def main(x: R.DTensor((8, 8), "float32", "mesh[0]", "R"), w: R.DTensor((8, 8), "float32", "mesh[0]", "S[1]")):
+        y: R.DTensor((8, 8), "float32", "mesh[0]", "S[1]") = R.matmul(x, w)
+        return y
+""")
+    assert "R.device_mesh((2,), I.Range(0, 2))" in printed
+    assert 'y: R.DTensor((8, 8), "float32", "mesh[0]", "S[1]") = R.matmul(x, w' in printed
+
+
+def test_a_scalar_parameter_is_a_dimension() -> None:
+    printed = back('@R.function\ndef main(n: R.Prim("int64"), x: R.Tensor(["n"], "float32")):\n    return x\n')
+    assert 'R.Prim(value=n), x: R.Tensor((n,), "float32")' in printed
+
+
+def test_faulty_on_purpose_stays_so() -> None:
+    text = """
+@I.ir_module(check_well_formed=False)
+class Module:
+    @R.function
+    def main(x: R.Tensor((4,), "float32")):
+        y: R.Tensor((4,), "int32") = R.exp(x)
+        return y
+"""
+    assert back(text).startswith("@I.ir_module(check_well_formed=False)")
+    with pytest.raises(DiagnosticError):
+        parse(text.replace("(check_well_formed=False)", ""))
+
+
+@pytest.mark.parametrize(
+    "view", ["R.shape([17])", 'R.shape([16]), R.dtype("int64")', 'None, R.dtype("void")', "None, None, 4"]
+)
+def test_a_view_fits_in_its_tensor(view: str) -> None:
+    text = f'@R.function\ndef main(x: R.Tensor((16,), "float32")):\n    return R.memory.view(x, {view})\n'
+    with pytest.raises(DiagnosticError):
+        parse(text)
+    parse(text.replace(view, 'R.shape([8]), R.dtype("float32"), R.prim_value(32)'))
+
+
+def test_a_rewriter_has_both_functions() -> None:
+    with pytest.raises(DiagnosticError, match="needs a Relax function `replacement`"):
+        parse("@R.rewriter\nclass Rule:\n    @R.function\n    def pattern():\n        return R.tuple()\n")
