@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from relaxlang.base.dtype import DType
 from relaxlang.ir import prim, relax
 from relaxlang.ir.attrs import EMPTY
 from relaxlang.ir.module import AnyFunc, IRModule, function_info
-from relaxlang.ir.struct_info import OBJECT
+from relaxlang.ir.struct_info import OBJECT, TensorStructInfo
 from relaxlang.ir.structural import structural_equal, structural_hash
 from relaxlang.ir.tir import PrimFunc
 from relaxlang.ops import Operators, default_operators
@@ -76,6 +77,7 @@ class OperatorLowering(BindingRewriter):
         self.wanted = wanted if callable(wanted) else lambda name: True
         self.functions: dict[str, AnyFunc] = dict(mod.functions)
         self._by_hash: dict[int, list[str]] = {}
+        self._lowered: dict[object, tuple[str, Kernel, list[relax.Expr]]] = {}
         for name, func in mod.prim_funcs():
             if func.is_private:
                 self._by_hash.setdefault(structural_hash(func), []).append(name)
@@ -91,17 +93,30 @@ class OperatorLowering(BindingRewriter):
     def lower(self, call: relax.Call) -> relax.Expr:
         """The `call_tir` (or packed call) that computes an operator call."""
         assert isinstance(call.op, relax.Op)
-        kernel = self.operators.lower(call)
-        if isinstance(kernel, relax.Expr):
-            return kernel.replace(struct_info=call.struct_info) if isinstance(kernel, relax.Call) else kernel
-        args = self.cast_args(kernel)
-        name = self.add_kernel(call.op.name, kernel.func)
+        given = _leaves(call.args)
+        key = _signature(call, given)
+        known = self._lowered.get(key) if key is not None else None
+        if known is not None:
+            name, kernel, before = known
+            now = dict(zip(before, given))
+            args = tuple(now[a] for a in kernel.args)
+            return self.kernel_call(name, kernel, args, call)
+        lowered = self.operators.lower(call)
+        if isinstance(lowered, relax.Expr):
+            return lowered.replace(struct_info=call.struct_info) if isinstance(lowered, relax.Call) else lowered
+        args = self.cast_args(lowered)
+        name = self.add_kernel(call.op.name, lowered.func)
+        if key is not None and not lowered.casts and all(a in given for a in lowered.args):
+            self._lowered[key] = name, lowered, given
+        return self.kernel_call(name, lowered, args, call)
+
+    def kernel_call(self, name: str, kernel: Kernel, args: tuple[relax.Expr, ...], call: relax.Call) -> relax.Call:
+        """The `call_tir` of a kernel in the place of an operator call."""
         callee = relax.GlobalVar(name, function_info(kernel.func))
         values: tuple[relax.Expr, ...] = (callee, relax.Tuple(args))
         if kernel.tir_vars:
             values += (relax.ShapeExpr(tuple(prim.cast(v, prim.INT64) for v in kernel.tir_vars)),)
-        made = relax.Call(relax.Op("call_tir"), values, EMPTY, (kernel.out,), kernel.out, span=call.span)
-        return made
+        return relax.Call(relax.Op("call_tir"), values, EMPTY, (kernel.out,), kernel.out, span=call.span)
 
     def cast_args(self, kernel: Kernel) -> tuple[relax.Expr, ...]:
         """The kernel's arguments; those whose dimensions were unknown are given names for them first."""
@@ -134,3 +149,34 @@ class OperatorLowering(BindingRewriter):
         self.functions[name] = func
         self._by_hash.setdefault(key, []).append(name)
         return name
+
+
+def _leaves(args: tuple[relax.Expr, ...]) -> list[relax.Expr]:
+    """The arguments of a call, and the fields of those that are tuples."""
+    return [leaf for a in args for leaf in (a.fields if isinstance(a, relax.Tuple) else (a,))]
+
+
+def _signature(call: relax.Call, given: list[relax.Expr]) -> object | None:
+    """What the kernel of an operator call depends on: two calls of one signature have one kernel, of other arguments.
+    None when something in it is not known, or can't be compared at once."""
+    parts: list[object] = [call.op, len(call.args)]
+    for arg in call.args:
+        parts.append(len(arg.fields) if isinstance(arg, relax.Tuple) else -1)
+    places: dict[relax.Expr, int] = {}
+    for leaf in given:
+        info = leaf.struct_info
+        if not isinstance(leaf, (relax.Var, relax.Constant)) or not isinstance(info, TensorStructInfo):
+            return None
+        if info.dims is None:
+            return None
+        parts.append((places.setdefault(leaf, len(places)), info.dtype, info.dims))
+    if call.sinfo_args or not all(_is_plain(v) for v in call.attrs.values()):
+        return None
+    # As text, because 1, 1.0 and True are equal, and so are 0.0 and -0.0.
+    return (*parts, *((name, repr(value)) for name, value in call.attrs.items()))
+
+
+def _is_plain(value: object) -> bool:
+    if isinstance(value, tuple):
+        return all(_is_plain(v) for v in value)
+    return value is None or isinstance(value, (bool, int, float, str, DType))
