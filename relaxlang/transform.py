@@ -88,6 +88,7 @@ __all__ = [
 # Class names of other releases of TVM.
 _OLD_NAMES = {
     "CallDPSRewrite": "call-tir-rewrite",
+    "LowerAllocTensor": "vm-memory-lower",
     "LowerRuntimeBuiltin": "vm-memory-lower",
     "VMBuiltinLower": "vm-memory-lower",
 }

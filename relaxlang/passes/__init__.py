@@ -70,6 +70,7 @@ PASSES: dict[str, str] = {
 # Names that other releases of TVM use.
 ALIASES: dict[str, str] = {
     "call-dps-rewrite": "call-tir-rewrite",
+    "lower-alloc-tensor": "vm-memory-lower",
     "lower-runtime-builtin": "vm-memory-lower",
     "vm-builtin-lower": "vm-memory-lower",
 }

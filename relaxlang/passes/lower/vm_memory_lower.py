@@ -36,7 +36,7 @@ class VMMemoryLower(FunctionPass):
             return s
     """
 
-    aliases: ClassVar[tuple[str, ...]] = ("lower-runtime-builtin", "vm-builtin-lower")
+    aliases: ClassVar[tuple[str, ...]] = ("lower-alloc-tensor", "lower-runtime-builtin", "vm-builtin-lower")
 
     def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
         return super().run(LambdaLift().run(mod, ctx), ctx)  # inner functions become closures
