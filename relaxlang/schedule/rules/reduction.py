@@ -7,12 +7,13 @@ from relaxlang.schedule.rules.processor import Processor
 from relaxlang.schedule.schedule import Schedule
 from relaxlang.schedule.trace import LoopRV
 
-SWEEP = 8
+SWEEP = 4
 """Rows that a sweep adds at once."""
-COLUMNS = 1024
+COLUMNS = 4096
 """Columns of a sweep: their sums stay in the first-level cache."""
 FEW = 8
 """Up to so many results, threads share the reduction itself."""
+MOST_LANES = 64
 CHUNK = 1 << 15
 """Elements of a partial result."""
 
@@ -56,7 +57,9 @@ def _sweep(sch: Schedule, name: str, column: int, others: list[int], reduce: lis
         sch.decompose_reduction(name, inner[0])
         _share(sch, outer)
         return
-    chunk, piece, vector = sch.split(loops[column], [None, COLUMNS // lanes, lanes])
+    width = min(lanes * 4, MOST_LANES)
+    pieces = COLUMNS // width if extent is None else min(COLUMNS // width, -(-extent // width))
+    chunk, piece, vector = sch.split(loops[column], [None, pieces, width])
     last: list[LoopRV] = []
     if rows is None or rows >= 2 * SWEEP:
         inner[-1], step = sch.split(inner[-1], [None, SWEEP])
