@@ -6,9 +6,9 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from relaxlang.base.diagnostics import DiagnosticError, fail
+from relaxlang.base.diagnostics import DiagnosticError, RelaxlangError, fail
 from relaxlang.base.source import Source
-from relaxlang.ir.module import IRModule
+from relaxlang.ir.module import IRModule, require_module
 from relaxlang.ops import default_operators
 from relaxlang.syntax.parser import decode_source
 
@@ -35,6 +35,8 @@ def parse(
     is raised, all at once, as `DiagnosticError`; without it only errors of syntax and names. `I.include` finds files
     below the folder of `filename` and below `roots`.
     """
+    if not isinstance(text, str):
+        raise RelaxlangError(f"`parse` takes text, not `{type(text).__name__}`; `load` reads a file")
     return parse_source(Source(filename or "<string>", text), values=values, check=check, roots=roots)
 
 
@@ -85,6 +87,7 @@ def lower(
     mod: IRModule, pipeline: str | Pass = "default", *, target: Any = None, context: PassContext | None = None
 ) -> IRModule:
     """The module after a pipeline; what the code generator takes when the pipeline ends as the default one does."""
+    require_module(mod)
     from relaxlang.passes.base import PassContext
     from relaxlang.passes.pipelines import pipeline as read_pipeline
 
@@ -130,6 +133,7 @@ def build(
     """
     from relaxlang.codegen.target import as_target
 
+    require_module(mod)
     for given, known, what in ((executor, ("vm",), "executor"), (runtime, ("cpp", "c++"), "runtime")):
         if given is not None and given not in known:
             fail("RLX5022", f"there is no {what} `{given}`", help=f"available: {', '.join(known)}")

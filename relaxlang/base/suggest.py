@@ -54,11 +54,14 @@ def _is_certain(word: str, near: str, known: set[str]) -> bool:
     return best >= _ALIKE and all(best - other >= _AHEAD for other in ratio.values())
 
 
-def did_you_mean(word: str, candidates: Iterable[str]) -> str | None:
+def did_you_mean(word: object, candidates: Iterable[str]) -> str | None:
     """The candidate closest to `word`, or None when none is close enough to be worth a suggestion.
 
-    Differences of case, `-`, `_` and a missing namespace (`relu` for `nn.relu`) count less than wrong letters.
+    Differences of case, `-`, `_` and a missing namespace (`relu` for `nn.relu`) count less than wrong letters. What is
+    no text, as in `mod[3]`, is close to nothing.
     """
+    if not isinstance(word, str):
+        return None
     from difflib import get_close_matches  # 4 ms, needed on errors only
 
     known = sorted(set(candidates) - {word})

@@ -182,6 +182,9 @@ def _placed(c: Compilation, output: Output) -> Output:
             )
         return output
     if output.path:
+        if c.name != "-" and os.path.exists(output.path) and os.path.samefile(output.path, c.name):
+            fail("RLX7003", f"`{output.path}` is the input: writing there would replace it", output.span,
+                 help="name another file; `--fmt -i` and `--fix` change a source in its place")  # fmt: skip
         return output
     if not kind.binary:
         return output._replace(path="-")

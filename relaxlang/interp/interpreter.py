@@ -16,7 +16,7 @@ from relaxlang.interp.kernel import call_prim_func
 from relaxlang.interp.structural import PACKED
 from relaxlang.interp.values import Scope, expected, match
 from relaxlang.ir import relax, tir
-from relaxlang.ir.module import IRModule
+from relaxlang.ir.module import IRModule, require_module
 from relaxlang.ir.relax import GlobalVar
 from relaxlang.ops import default_operators
 from relaxlang.ops.kernel import Kernel
@@ -285,4 +285,5 @@ def _inside(place: Span, span: Span) -> bool:
 
 def run(mod: IRModule, name: str, *args: Any) -> Any:
     """The result of function `name` of a module on numpy arrays, tuples, shapes and scalars (see `Interpreter`)."""
+    require_module(mod)
     return Interpreter(mod).run(name, *args)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from relaxlang.base.diagnostics import fail
+from relaxlang.base.diagnostics import RelaxlangError, fail
 from relaxlang.base.node import Node, node
 from relaxlang.ir.attrs import EMPTY, Attrs
 from relaxlang.ir.printing import Printable
@@ -119,6 +119,14 @@ class IRModule(Printable):
 
     def __repr__(self) -> str:
         return f"IRModule({', '.join(self.functions)})"
+
+
+def require_module(value: object) -> None:
+    """RelaxlangError unless the value is a module."""
+    if not isinstance(value, IRModule):
+        hint = '; `IRModule({"main": f})` holds a function' if isinstance(value, AnyFunc) else ""
+        hint = "; `relaxlang.load` reads a file, `relaxlang.parse` a text" if isinstance(value, str) else hint
+        raise RelaxlangError(f"expected an `IRModule`, not `{type(value).__name__}`{hint}")
 
 
 def function_info(function: AnyFunc) -> StructInfo:

@@ -201,6 +201,9 @@ class PassContext:
         try:
             with deep_recursion():
                 made = step.run(mod, self)
+        except RecursionError:
+            fail("RLX5017", f"the program is nested too deeply for the pass `{step.name}`",
+                 help="give parts of long expressions names of their own")  # fmt: skip
         except DiagnosticError as fault:
             if not isinstance(step, Sequential):
                 fault.add_note(f"in the pass `{step}`")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from relaxlang.base.diagnostics import Diagnostics, fail
+from relaxlang.base.diagnostics import Diagnostics, RelaxlangError, fail
 from relaxlang.base.source import Source
 from relaxlang.base.suggest import did_you_mean
 from relaxlang.passes import ALIASES, PASSES, load_pass
@@ -41,7 +41,11 @@ def pipeline(text: str | Pass | Sequence[Pass], name: str = "<pipeline>") -> Seq
     if isinstance(text, Pass):
         return Sequential((text,))
     if not isinstance(text, str):
-        return Sequential(tuple(text))
+        passes = tuple(text) if isinstance(text, (list, tuple)) else (text,)
+        wrong = [p for p in passes if not isinstance(p, Pass)]
+        if wrong:
+            raise RelaxlangError(f"a pipeline is a name, its text or passes, not `{type(wrong[0]).__name__}`")
+        return Sequential(passes)
     source = Source(name, text)
     diagnostics = Diagnostics()
     specs = parse_pipeline(source, diagnostics)

@@ -37,6 +37,14 @@ def test_texts_go_to_stdout(run):
     assert files() == set()
 
 
+def test_the_source_is_not_replaced_by_what_is_made_of_it(run):
+    before = pathlib.Path("mlp.rlx").read_text()
+    for words in (["-o", "mlp.rlx"], ["--emit=asm=./mlp.rlx"]):
+        done = run("mlp.rlx", *words)
+        assert done.code == 2 and "RLX7003" in done.err
+    assert pathlib.Path("mlp.rlx").read_text() == before
+
+
 @pytest.mark.parametrize("name", ["a.rlx", "a.ll", "a.s", "a.o", "a.so", "a.rlxe"])
 def test_the_suffix_says_what(run, name):
     assert run("mlp.rlx", "-o", name) == (0, "", "")

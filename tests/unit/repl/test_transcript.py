@@ -73,7 +73,7 @@ def test_blessing_keeps_what_still_matches() -> None:
 def test_a_pipe_gives_a_transcript_and_stops_at_an_error(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("sys.stdin", io.StringIO("x = 3\nx + 1\ny\nx\n"))
+    monkeypatch.setattr("sys.stdin", io.StringIO("x = 3\r\nx + 1\ny\nx\n"))
     assert main([]) == 1
     out = capsys.readouterr().out
     assert out.startswith(
