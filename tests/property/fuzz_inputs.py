@@ -1,4 +1,5 @@
-"""Damaged programs: pieces of real `.rlx` files, and prints of random modules, with bytes and tokens deleted, doubled, swapped and replaced.
+"""Damaged programs: pieces of real `.rlx` files, and prints of random modules, with tokens and bytes deleted, doubled,
+swapped and replaced.
 
 A piece is what stands between two blank lines at the left margin, so that one input takes a few milliseconds. The same
 seed gives the same inputs.

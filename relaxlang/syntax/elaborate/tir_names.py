@@ -8,6 +8,7 @@ from relaxlang.base.dtype import DType
 from relaxlang.base.source import Span
 from relaxlang.ir import prim, tir
 from relaxlang.ir.prim import PrimExpr
+from relaxlang.ir.structural import structural_equal
 from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import Evaluator, Value, as_dtype, describe, error
 from relaxlang.syntax.elaborate.buffers import as_region
@@ -239,7 +240,7 @@ def _block_attr(ev: BodyElaborator, node: tree.Call, attrs: Any) -> None:
         before = known.get(key, value)
         if isinstance(before, dict) and isinstance(value, dict) and not before.keys() & value.keys():
             value = {**before, **value}
-        elif before != value:
+        elif not structural_equal(before, value):
             raise error("RLX0318", f"the block has the attribute `{key}` already, with another value", node.span)
         known[key] = value
 
