@@ -24,9 +24,10 @@ from relaxlang.ir.struct_info import (
     lone_var,
     tensor_info,
 )
-from relaxlang.ir.visit import free_vars, on, substitute
+from relaxlang.ir.visit import free_vars, on, substitute, walk
 from relaxlang.passes.base import Pass, PassContext
 from relaxlang.passes.bindings import BindingRewriter, promised_pure
+from relaxlang.passes.lower.to_non_dataflow import ToNonDataflow
 from relaxlang.passes.relax.lambda_lift import LambdaLift
 from relaxlang.runtime.checks import err_ctx
 
@@ -97,7 +98,8 @@ class VMShapeLower(Pass):
     emit_err_ctx: bool = True
 
     def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
-        mod = LambdaLift().run(mod, ctx)
+        # The result is plain blocks, in which a dataflow variable has no place.
+        mod = ToNonDataflow().run(LambdaLift().run(mod, ctx), ctx)
         functions: dict[str, AnyFunc] = dict(mod.functions)
         for name, func in mod.relax_functions():
             if not _is_lowered(func):
@@ -106,7 +108,20 @@ class VMShapeLower(Pass):
 
 
 def _is_lowered(func: relax.Function) -> bool:
-    return bool(func.attrs.get("vm.shape_lowered"))
+    """Whether nothing is left to do: the function was lowered, and no pass has brought in new symbolic shapes since."""
+    if not func.attrs.get("vm.shape_lowered"):
+        return False
+    for node in walk(func.body):
+        values = (
+            node.values
+            if isinstance(node, relax.ShapeExpr)
+            else (node.value,)
+            if isinstance(node, relax.PrimValue)
+            else ()
+        )
+        if any(not isinstance(v, (prim.IntImm, prim.FloatImm, prim.StringImm)) for v in values):
+            return False
+    return True
 
 
 @dataclass
@@ -260,9 +275,7 @@ class _ShapeLowerer(BindingRewriter):
         data = prim.Var("heap", prim.HANDLE, prim.PointerType(INT64))
         # The heap may still grow after this, so its size is a variable.
         buffer = tir.Buffer("heap", (prim.Var("heap_size", INT64),), INT64, data)
-        values = {
-            v: prim.cast(prim.BufferLoad(buffer, (prim.IntImm(INT64, self.slots[v]),)), v.dtype) for v in used
-        }
+        values = {v: prim.cast(prim.BufferLoad(buffer, (prim.IntImm(INT64, self.slots[v]),)), v.dtype) for v in used}
         stores = [
             tir.BufferStore(buffer, prim.cast(substitute(d, values), INT64), (prim.IntImm(INT64, at),))
             for d, at in zip(todo, places)
