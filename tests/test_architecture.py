@@ -39,8 +39,10 @@ STRUCTURAL = frozenset({
     "shape_of", "tensor_to_shape", "shape_to_tensor", "memory.alloc_storage", "memory.alloc_tensor",
     "memory.kill_storage", "memory.kill_tensor", "builtin.alloc_tensor", "builtin.stop_lift_params",
     "vm.alloc_storage", "vm.alloc_tensor", "vm.kill_object", "vm.call_tir_dyn",
-    # Device placement.
-    "to_vdevice", "hint_on_device",
+    # Device placement, and how a tensor is spread over devices.
+    "to_vdevice", "hint_on_device", "dist.annotate_sharding",
+    # What the attributes of a tensor (`x.strides[i]`) stand for.
+    "inspect.tensor_stride_i",
 })  # fmt: skip
 """Names that Python code may mention although stdlib may define them."""
 
