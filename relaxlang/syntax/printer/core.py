@@ -95,6 +95,7 @@ class Printer:
         self.loops: dict[prim.Var, tir.For] = {}
         self.quoting = False
         self.type_vars: dict[str, None] = {}
+        self.dimension_names: set[str] = set()
         self._slot_count = 0
         self._opening: Node | None = None
 
@@ -180,6 +181,7 @@ class Printer:
         """Name a variable that the text defines here by naming it, if it has no name yet."""
         if self.names.get(var) is None and self.implicit(var):
             name = self.names.define(var, _dimension_hint(var), lasting=lasting)
+            self.dimension_names.add(name)
             if self.since("tvm-0.27"):
                 self.type_vars[name] = None
 
@@ -211,7 +213,11 @@ class Printer:
             self.define_dimension(node, lasting=True)
         name = self.names.get(node)
         if name is None:
-            name = self.names.define(node, _dimension_hint(node), lasting=True)
+            hint = _dimension_hint(node)
+            # A closure above would see the declaration, where it defines a dimension of its own.
+            while self.names.unique(hint, scalar=True) in self.dimension_names:
+                hint += "_1"
+            name = self.names.define(node, hint, lasting=True)
             if self.head is not None:
                 self.head.append((self.head.indent, f"{name} = {self.var_type(node)}"))
         return name

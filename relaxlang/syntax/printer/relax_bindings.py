@@ -184,6 +184,8 @@ def emit_function(p: Printer, node: relax.Function, name: str, *, nested: bool, 
     p.line(_decorator(node, nested, symbol))
     p.names.enter(function=True)
     outer_head = p.head
+    if not nested:
+        p.dimension_names.clear()
     infos = [param.struct_info for param in node.params]
     for info in infos:
         for dim in standing_alone(info):
