@@ -28,7 +28,8 @@ data = np.load(HERE / "digits_test.npz")
 pixels = (data["images"][:, None] / 16).astype("float32")
 weights = dict(np.load(HERE / "digits_conv_weights.npz"))
 
-vm = relaxlang.VirtualMachine(relaxlang.build(relaxlang.load(HERE / "digits_conv.rlx"), params=weights), relaxlang.cpu())
+mod = relaxlang.load(HERE / "digits_conv.rlx")
+vm = relaxlang.VirtualMachine(relaxlang.build(mod, params=weights), relaxlang.cpu())
 np.testing.assert_allclose(vm["main"](pixels[:5]), reference(pixels[:5], weights), rtol=1e-4, atol=1e-4)
 accuracy = float((vm["main"](pixels).argmax(axis=1) == data["labels"]).mean())
 assert accuracy >= 0.95

@@ -37,10 +37,10 @@ if TYPE_CHECKING:
     from relaxlang.schedule import Schedule
 
 __all__ = [
-    "__version__", "BlockBuilder", "DiagnosticError", "IRModule", "NDArray", "RelaxlangError", "Schedule", "ShapeTuple", "Target",
-    "Var", "VirtualMachine", "array", "assert_structural_equal", "build", "const", "cpu", "dpl", "get_global_func",
-    "interpret", "load", "load_module", "lower", "op", "parse", "register_func", "script", "set_num_threads",
-    "struct_info", "structural_equal", "structural_hash", "te", "transform",
+    "__version__", "BlockBuilder", "DiagnosticError", "IRModule", "NDArray", "RelaxlangError", "Schedule",
+    "ShapeTuple", "Target", "Var", "VirtualMachine", "array", "assert_structural_equal", "build", "const", "cpu",
+    "dpl", "get_global_func", "interpret", "load", "load_module", "lower", "op", "parse", "register_func", "script",
+    "set_num_threads", "struct_info", "structural_equal", "structural_hash", "te", "transform",
 ]  # fmt: skip
 
 # Where each lazily imported name lives; one that names no attribute is the module itself.

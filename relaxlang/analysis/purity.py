@@ -24,7 +24,7 @@ def is_pure_call(call: relax.Call, mod: IRModule, operators: OperatorTable) -> b
 
 
 def is_pure(value: relax.Expr, mod: IRModule, operators: OperatorTable) -> bool:
-    """Whether evaluating an expression has no side effect. A function is pure as a value, whatever it does when called."""
+    """Whether evaluating an expression has no side effect. A function as a value is pure, whatever its calls do."""
     if isinstance(value, relax.Call):
         return is_pure_call(value, mod, operators)
     if isinstance(value, relax.If):

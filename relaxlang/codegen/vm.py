@@ -34,9 +34,7 @@ def emit_functions(mod: IRModule, builder: ExecBuilder, note: Note | None = None
 class _FunctionEmitter:
     """Emits one function: each variable is a register."""
 
-    def __init__(
-        self, mod: IRModule, builder: ExecBuilder, func: relax.Function, name: str, note: Note | None
-    ) -> None:
+    def __init__(self, mod: IRModule, builder: ExecBuilder, func: relax.Function, name: str, note: Note | None) -> None:
         self.mod = mod
         self.builder = builder
         self.func = func

@@ -113,7 +113,9 @@ CARRIED: frozenset[str] = frozenset(
 is `dtype=`, and a handle without it."""
 
 CARRIED_NAMESPACES: frozenset[str] = frozenset(
-    "ptx ptx_legacy s_tir cuda metal nvshmem tile tmem warp warpgroup cluster cta_group smem simdgroup nki webgpu".split()
+    (
+        "ptx ptx_legacy s_tir cuda metal nvshmem tile tmem warp warpgroup cluster cta_group smem simdgroup nki webgpu"
+    ).split()
 )
 """Namespaces below `T` of the languages for GPU kernels; what is in them is carried too, as `ptx.mma`."""
 

@@ -1,7 +1,7 @@
 """What a pass is, how passes are put in sequence, and the context they run in.
 
-A pass is a frozen dataclass: its fields are its options, its docstring holds executed `Before:`/`After:` programs. Class
-`FuseOps` lives in `fuse_ops.py` and is called `fuse-ops` in pipelines. Applying one: `FuseOps()(mod)`.
+A pass is a frozen dataclass: its fields are its options, its docstring holds executed `Before:`/`After:` programs.
+Class `FuseOps` lives in `fuse_ops.py` and is called `fuse-ops` in pipelines. Applying one: `FuseOps()(mod)`.
 """
 
 from __future__ import annotations

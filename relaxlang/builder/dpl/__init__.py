@@ -7,8 +7,8 @@
     made = dpl.rewrite_call(product, lambda call, found: op.matmul(found[w], found[x]), func)
 
 In: patterns, functions. Out: what was matched, functions rewritten. Read `patterns` (what they are, and how each one
-matches), `making` (the functions that make them), `state` (what a match has found so far), `context` (patterns over the bindings of a block), `rewrite` (by
-Python functions), `rules` (rules written as text).
+matches), `making` (the functions that make them), `state` (what a match has found so far), `context` (patterns over
+the bindings of a block), `rewrite` (by Python functions), `rules` (rules written as text).
 """
 
 from __future__ import annotations

@@ -1,2 +1,1 @@
-"""Passes on the graph level: operators to kernels, clean-up, normal form, closures.
-"""
+"""Passes on the graph level: operators to kernels, clean-up, normal form, closures."""

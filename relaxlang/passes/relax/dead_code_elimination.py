@@ -19,8 +19,8 @@ from relaxlang.passes.base import Pass, PassContext
 class DeadCodeElimination(Pass):
     """Remove bindings without side effects whose variables are not used, and private functions that nothing refers to.
 
-    A `match_cast` stays, for what it defines and for its check; one that states only what is known already goes like any
-    other binding. `entry_functions` are the functions to keep, besides the public ones.
+    A `match_cast` stays, for what it defines and for its check; one that states only what is known already goes like
+    any other binding. `entry_functions` are the functions to keep, besides the public ones.
 
     Before:
 
@@ -102,7 +102,9 @@ class _Eliminator(Rewriter):
         if self.uses[binding.var] > 0 or not is_pure(binding.value, self.mod, self.operators):
             return False
         # What a match_cast checks may fail, and what it defines may be used: it goes only when it states nothing new.
-        return not isinstance(binding, relax.MatchCast) or structural_equal(binding.value.struct_info, binding.struct_info)
+        if not isinstance(binding, relax.MatchCast):
+            return True
+        return structural_equal(binding.value.struct_info, binding.struct_info)
 
     def _forget(self, binding: relax.Binding) -> None:
         gone = relax.Function((), relax.seq_expr((), binding.value), None)

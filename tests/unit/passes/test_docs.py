@@ -12,7 +12,8 @@ from relaxlang.passes import PASSES, load_pass
 # What the text of the docstring says that the pass is given.
 OPTIONS = {
     "apply-rewrites": {"file": str(Path(__file__).parent / "double_is_add.rlx")},
-    "bind-symbolic-vars": {"binding_map": (("n", 16),)}}
+    "bind-symbolic-vars": {"binding_map": (("n", 16),)},
+}
 
 
 def programs(name: str) -> tuple[str, str]:

@@ -394,5 +394,3 @@ def test_calls_do_not_leak(vm):
     for _ in range(5000):
         vm["main"](x, x)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 8 << 10
-
-

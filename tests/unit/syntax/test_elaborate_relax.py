@@ -210,7 +210,7 @@ def test_without_checks_unknown_operators_are_kept() -> None:
 
 def test_parameters_of_a_module() -> None:
     text = 'N = I.param(int, 4)\nD = I.param(str, "float32")\n\n'
-    text += '@R.function\ndef f(x: R.Tensor((N, N * 2), D)):\n    return x\n'
+    text += "@R.function\ndef f(x: R.Tensor((N, N * 2), D)):\n    return x\n"
     for values, printed in (
         (None, 'R.Tensor((4, 8), "float32")'),
         ({"N": "3", "D": "int8"}, 'R.Tensor((3, 6), "int8")'),

@@ -24,8 +24,8 @@ def kernel(body: str) -> str:
 @pytest.mark.parametrize(
     ("written", "printed"),
     [
-        ("T.cuda.sync(A[0:4], None, [1, 2], mode=\"all\")", 'T.cuda.sync(A[0:4], None, [1, 2], mode="all")'),
-        ("Tx.copy(A, B[2:6], config={\"k\": 1})", 'Tx.copy(A, B[2:6], config={"k": 1})'),
+        ('T.cuda.sync(A[0:4], None, [1, 2], mode="all")', 'T.cuda.sync(A[0:4], None, [1, 2], mode="all")'),
+        ('Tx.copy(A, B[2:6], config={"k": 1})', 'Tx.copy(A, B[2:6], config={"k": 1})'),
         ("T.ptx.cp_async(A.ptr_to([3]))", "T.ptx.cp_async(T.address_of(A[3]))"),
         ("x, y = T.cta_id([4, 2])\nT.evaluate(x + y)", "y: T.int32 = T.cta_id([4, 2])[1]"),
         ('T.ptx["ld.global::x.v2"](A[0], 4)', 'T.ptx["ld.global::x.v2"](A[0], 4)'),
