@@ -233,7 +233,8 @@ class _Widen(Rewriter):
     def store(self, node: BufferStore) -> Stmt:
         """A store at a vector of indices; one at the same place in every lane has no vector form."""
         value, indices = self.visit(node.value), tuple([self.visit(i) for i in node.indices])
-        if all(i.dtype.lanes == 1 for i in indices) or node.predicate is not None or node.buffer.dtype.lanes > 1:
+        same = all(a is b for a, b in zip(indices, node.indices))
+        if same or node.predicate is not None or node.buffer.dtype.lanes > 1:
             raise _NoVectorForm
         if node.buffer.data in self.loaded and not _distinct(indices):
             raise _NoVectorForm  # lanes that meet would not see each other's updates

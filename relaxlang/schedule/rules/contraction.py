@@ -112,6 +112,8 @@ def schedule_contraction(sch: Schedule, name: str, processor: Processor) -> bool
     rows, vectors = tile(m, n, lanes, processor)
     if not found.along and m is not None and m <= FEW_ROWS:
         return _dots(sch, name, found)
+    if m == 1:
+        return False  # a weighted sum of rows: the rule of reductions sweeps over them
     packed = _packed(found, realize, m, n)
     gathered = None if found.along else _gathered(sch, name, found)
     block = sch.get_block(name)
