@@ -47,7 +47,7 @@ class ExprEmitter:
     def fail(self, code: str, message: str, node: Node | None = None, *, help: str = "") -> NoReturn:
         """Raise a diagnostic at the node, or at the statement that is being written."""
         span = getattr(node, "span", None) or getattr(self.place, "span", None)
-        fail(code, message, span, help=help, node=node or self.place)
+        fail(code, message, span, help=help, node=self.place if node is None else node)
 
     def begin(self, place: Node) -> None:
         """Start a statement: what earlier ones computed is not reused."""

@@ -89,10 +89,10 @@ def _accumulation(em: StmtEmitter, s: tir.BufferStore) -> str:
     value = s.value
     if isinstance(value, prim.Select) and isinstance(value.false_value, prim.BufferLoad):
         # An update of some lanes: what the others keep is what is updated.
-        old = value.false_value
-        if old.buffer is s.buffer and old.indices == s.indices:
+        kept = value.false_value
+        if kept.buffer is s.buffer and kept.indices == s.indices:
             made = _accumulation(em, s.replace(value=value.true_value))
-            return made and em.num(value.condition).where(em.value(made, value.dtype), em.num(old)).ref
+            return made and em.num(value.condition).where(em.value(made, value.dtype), em.num(kept)).ref
     if not isinstance(value, (prim.Add, prim.Mul)) or not value.dtype.is_float or value.dtype.bits < 32:
         return ""
     index, mine = s.indices[0], None

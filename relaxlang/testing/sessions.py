@@ -22,8 +22,9 @@ def is_session(path: Path) -> bool:
 
 def check_session(path: Path, bless: bool) -> None:
     """The inputs of the file give the outputs that it states."""
+    from relaxlang.repl.prompts import prompted
     from relaxlang.repl.session import Session
-    from relaxlang.repl.transcript import blessed, matches, prompted, read_script, said
+    from relaxlang.repl.transcript import blessed, matches, read_script, said
 
     script = read_script(path.read_bytes().decode())
     with _directory(_root(path)):
