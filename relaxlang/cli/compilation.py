@@ -99,12 +99,13 @@ class Compilation:
         if not passes:
             return mod
         with self.settings.clock.phase("passes"):
-            context = self._pass_context()
+            context = self.pass_context()
             for step in passes:
                 mod = context.apply(step, mod)
             return mod
 
-    def _pass_context(self) -> PassContext:
+    def pass_context(self) -> PassContext:
+        """What passes may ask, with the instruments that were asked for."""
         if self._context is None:
             from relaxlang.passes.base import PassContext
 

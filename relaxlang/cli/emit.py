@@ -93,6 +93,9 @@ class Output(NamedTuple):
     span: Span | None
 
 
+_ARGUMENTS = ("--arg", "--random", "--dim")  # what --check-passes and --reduce take too
+
+
 def plan(line: CommandLine) -> list[Output]:
     """The outputs that a command line asks for. Raises RLX7002 and RLX7003 for what makes no sense."""
     outputs = [_emit(item) for item in line.items("--emit")]
@@ -102,7 +105,8 @@ def plan(line: CommandLine) -> list[Output]:
             fail("RLX7003", "one output file cannot hold what several files give", target, help="leave `-o` out")
         outputs = _with_path(outputs, target)
     for name in ("--arg", "--random", "--dim", "--save-result", "--expect", "--repeat"):
-        if line.has(name) and not line.has("--run"):
+        runs = line.has("--run") or (name in _ARGUMENTS and (line.has("--check-passes") or line.has("--reduce")))
+        if line.has(name) and not runs:
             fail("RLX7003", f"`{name}` is for running a function", help="add `--run`, or `--run=FN`")
     for name in ("--in-place", "--diff", "--width"):
         if line.has(name):

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from relaxlang.cli.run import Request
     from relaxlang.cli.settings import Settings
 
+_DEBUGGING = ("--check-passes", "--reduce")
 DONE, FAULTY_PROGRAM, USAGE, FAILED_RUN, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 3, 130, 141
 
 
@@ -147,6 +148,8 @@ class _Session:
         if self.line.has("--dump-pipeline"):
             write_out(settings.pipeline_text() + "\n")
         status = DONE
+        if self.line.has("--compare-ir"):
+            return self._compare(settings)
         for name in self.line.files:
             with self.clock.phase(name):
                 status = max(status, self._file(name, settings, outputs, request))
@@ -160,7 +163,7 @@ class _Session:
 
         settings = Settings(self.line, self.reporter, self.clock)
         outputs = plan(self.line)
-        if not self.line.has("--run"):
+        if not any(self.line.has(option) for option in ("--run", *_DEBUGGING)):
             return settings, outputs, None
         from relaxlang.cli.run import read_request
 
@@ -174,12 +177,40 @@ class _Session:
         try:
             if not compilation.is_built:
                 _ = compilation.parsed
+            if request is not None and any(self.line.has(option) for option in _DEBUGGING):
+                return self._debug(compilation, request)
             emit(compilation, outputs)
             return DONE if request is None else self._call(compilation, request)
         except RelaxlangError as fault:
             usage = _is_usage(fault)
             self.reporter.error(fault, in_program=not usage)
             return USAGE if usage else FAULTY_PROGRAM
+
+    def _compare(self, settings: Settings) -> int:
+        """Compare the programs of two files."""
+        from relaxlang.cli.compilation import Compilation
+        from relaxlang.cli.debugging import compare_ir
+
+        if len(self.line.files) != 2:
+            self.reporter.error(RelaxlangError("`--compare-ir` takes two files"), in_program=False)
+            return USAGE
+        left, right = (Compilation(name, settings, self.guard) for name in self.line.files)
+        difference = compare_ir(left, right)
+        if difference is not None:
+            self.reporter.error(difference, in_program=True)
+        return DONE if difference is None else FAULTY_PROGRAM
+
+    def _debug(self, compilation: Compilation, request: Request) -> int:
+        """`--reduce`, or else `--check-passes`."""
+        from relaxlang.cli import debugging
+
+        if self.line.has("--reduce"):
+            debugging.reduce(compilation, self.line, request)
+            return DONE
+        fault = debugging.check(compilation, request)
+        if fault is not None:
+            self.reporter.error(fault, in_program=True)
+        return DONE if fault is None else FAILED_RUN
 
     def _call(self, compilation: Compilation, request: Request) -> int:
         from relaxlang.cli import run

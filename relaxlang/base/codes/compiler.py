@@ -115,6 +115,16 @@ COMPILER: dict[str, CodeInfo] = {
         "no such pair to fuse",
         "Fusion looks at kernels in one dataflow block of which one uses the other's result.",
     ),
+    "RLX3130": CodeInfo(
+        "a pass changes what the program computes",
+        "`relaxc --check-passes` interprets the program after every pass. The result, or a rule of the language, did not "
+        "survive this one: the fault is in the pass. `--reduce` makes the program small.",
+    ),
+    "RLX3131": CodeInfo(
+        "nothing to reduce",
+        "`relaxc --reduce` needs a program that shows a fault: it does not compile, a pass changes its result, or the "
+        "command of `--reduce=COMMAND` succeeds on it.",
+    ),
     "RLX3120": CodeInfo(
         "a view that does not fit its source",
         "`T.match_buffer` in a block names a region of another buffer. The view must have the buffer's dtype and at most "
