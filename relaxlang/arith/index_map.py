@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import lcm
 from typing import NoReturn
 
 from relaxlang.arith.analyzer import Analyzer
 from relaxlang.arith.iter_map import IterMap, detect_iter_map, iter_inverse, iter_map_simplify
 from relaxlang.base.diagnostics import fail
+from relaxlang.base.dtype import DType
 from relaxlang.base.node import Node, node
-from relaxlang.ir.prim import BOOL, FloorDiv, FloorMod, IntImm, Or, PrimExpr, PrimLike, Var, as_prim
+from relaxlang.ir.prim import BOOL, FloorDiv, FloorMod, IntImm, Or, PrimExpr, PrimLike, Var, as_prim, const
 from relaxlang.ir.tir import Range
-from relaxlang.ir.visit import free_vars, substitute, walk
+from relaxlang.ir.visit import Rewriter, free_vars, on, substitute, walk
 
 
 @node
@@ -100,6 +101,13 @@ class IndexMap(Node):
         theirs = other.map_indices(self.initial_indices, analyzer)
         return all(analyzer.can_prove_equal(a, b) for a, b in zip(self.final_indices, theirs))
 
+    def with_dtype(self, of: DType) -> IndexMap:
+        """The same map over indices of another integer type."""
+        params = {var: Var(var.name, of) for var in self.initial_indices}
+        retype = _Retype(params, of)
+        back = None if self.inverse_index_map is None else self.inverse_index_map.with_dtype(of)
+        return IndexMap(tuple(params.values()), tuple(retype(i) for i in self.final_indices), back)
+
     def _ranges(self, shape: Sequence[PrimLike | Range]) -> list[Range]:
         self._check_count(len(shape))
         return [
@@ -134,6 +142,22 @@ class IndexMap(Node):
     def _check_count(self, given: int) -> None:
         if given != len(self.initial_indices):
             fail("RLX1051", f"the index map takes {len(self.initial_indices)} indices, and {given} are given")
+
+
+class _Retype(Rewriter):
+    def __init__(self, params: Mapping[Var, Var], of: DType) -> None:
+        self.params = params
+        self.of = of
+
+    @on(Var)
+    def var(self, node: Var) -> Var:
+        """An index in the new type."""
+        return self.params.get(node, node)
+
+    @on(IntImm)
+    def constant(self, node: IntImm) -> PrimExpr:
+        """A constant in the new type; conditions stay."""
+        return node if node.dtype.is_bool else const(node.value, self.of)
 
 
 def _no_map(reason: str) -> NoReturn:

@@ -17,10 +17,10 @@ from relaxlang.ir.struct_info import (
     TupleStructInfo,
     shape_info,
 )
-from relaxlang.ir.visit import free_vars
+from relaxlang.ir.visit import free_vars, substitute
 from relaxlang.ops.body import Computed, OpEvaluator
 from relaxlang.ops.reductions import REDUCERS, reduce_with
-from relaxlang.ops.values import Erased, TensorValue, Unknown, as_dim
+from relaxlang.ops.values import Erased, TensorValue, Unknown, as_dim, from_dim
 from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import Builtin, Evaluator, Namespace, Scope, Value, as_dtype, error
 
@@ -103,7 +103,26 @@ def _number(ev: OpEvaluator, args: list[Any], kwargs: dict[str, Any], node: tree
     return value
 
 
+def _mapped_shape(ev: OpEvaluator, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> tuple[Any, ...]:
+    """`mapped_shape(f, S)`: the shape that a tensor of shape `S` has in the layout of an index map."""
+    index_map, shape = args
+    if isinstance(shape, Unknown):
+        raise Erased
+    dims = index_map.with_dtype(INT64).map_shape([as_dim(d) for d in shape], ev.analyzer)
+    return tuple(from_dim(ev.analyzer.simplify(d)) for d in dims)
+
+
+def _unmapped(ev: OpEvaluator, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> tuple[Any, ...]:
+    """`unmapped(f, S, i)`: where an index of the mapped tensor comes from, and whether it is padding."""
+    index_map, shape, index = args
+    inverse, padding = index_map.with_dtype(INT64).non_surjective_inverse([as_dim(d) for d in shape], ev.analyzer)
+    values = dict(zip(inverse.initial_indices, index))
+    return inverse.map_indices(index, ev.analyzer), ev.analyzer.simplify(substitute(padding, values))
+
+
 FUNCTIONS: dict[str, Value] = {
+    "mapped_shape": _builtin("mapped_shape", _mapped_shape),
+    "unmapped": _builtin("unmapped", _unmapped),
     "number": _builtin("number", _number),
     "settled": _builtin("settled", _settled),
     "same": _builtin("same", _same),

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from relaxlang.arith.index_map import IndexMap
 from relaxlang.base.dtype import DType
 from relaxlang.base.source import Span
 from relaxlang.base.suggest import suggestion
@@ -227,6 +228,8 @@ def _attribute(definition: OpDef, param: OpParam, value: Any, span: Span | None)
             return bool(value)
         if kind == "tuple" and isinstance(value, tuple):
             return freeze(value)
+        if kind == "index_map" and isinstance(value, IndexMap):
+            return value
         if kind == "int" and isinstance(value, PrimExpr) and value.dtype.is_integer:
             return value
         if kind in ("int", "float", "bool", "str") and type(value).__name__ == kind:
@@ -234,7 +237,9 @@ def _attribute(definition: OpDef, param: OpParam, value: Any, span: Span | None)
     if param.kinds == ("tuple",) and _is_integer(value):
         return (value,)
     wanted = " or ".join(
-        {"tuple": "a tuple", "int": "an int", "dtype": "a dtype", "str": "a string"}.get(k, f"a {k}")
+        {"tuple": "a tuple", "int": "an int", "dtype": "a dtype", "str": "a string", "index_map": "an index map"}.get(
+            k, f"a {k}"
+        )
         for k in param.kinds
     )
     raise _wrong(definition, param, wanted, value, span)

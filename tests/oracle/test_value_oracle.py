@@ -50,7 +50,13 @@ def text(one: Call) -> str:
     return f"{one[0]} {one[2]}"
 
 
-@pytest.mark.parametrize("one", CALLS, ids=text)
+def is_steady(one: Call) -> bool:
+    """Whether TVM gives one answer: its mean of the nll gradient adds to memory that nobody cleared and is NaN at times
+    (`tests/unit/stdlib/test_gradients.py` compares that one with numpy)."""
+    return not (one[0] == "grad.nll_loss_backward" and one[2].get("reduction") == "mean")
+
+
+@pytest.mark.parametrize("one", [one for one in CALLS if is_steady(one)], ids=text)
 def test_values_agree_with_tvm(one: Call) -> None:
     name, args, attrs = one
     mine, other = run(name, *args, **attrs), theirs(name, args, attrs)
