@@ -21,6 +21,14 @@ if TYPE_CHECKING:
 names = Names("T")
 
 
+def _whole(name: str, value: Any, span: Span | None) -> int:
+    """A field of a buffer that is a number of bytes or elements, known while compiling; 0 when it is not given."""
+    value = value.value if isinstance(value, prim.IntImm) else value
+    if value is None or (isinstance(value, int) and not isinstance(value, bool)):
+        return value or 0
+    raise error("RLX0122", f"`{name}` must be an integer known while compiling, not {describe(value)}", span)
+
+
 class BufferSpec:
     """The fields of a buffer that still lacks its name."""
 
@@ -34,9 +42,8 @@ class BufferSpec:
         offset = fields.get("elem_offset")
         self.elem_offset = None if offset is None else scalar(offset, span)
         self.scope = fields.get("scope") or "global"
-        align, factor = fields.get("align"), fields.get("offset_factor")
-        self.align = -1 if align in (None, 0) else int(align)
-        self.offset_factor = int(factor or 0)
+        self.align = _whole("align", fields.get("align"), span) or -1
+        self.offset_factor = _whole("offset_factor", fields.get("offset_factor"), span)
 
     def make(self, body: BodyElaborator, name: str, span: Span | None) -> tir.Buffer:
         """The buffer, with a pointer of its own unless `data=` gave one."""
