@@ -28,7 +28,7 @@ def _renamed(left: IRModule, right: IRModule) -> IRModule:
     names = dict(zip(theirs, ours))
     rename = _Rename(names)
     functions = {names.get(n, n): rename(f) for n, f in right.functions.items()}
-    return IRModule(functions, right.attrs, right.global_infos, right.name)
+    return right.with_functions(functions)
 
 
 def _is_private(function: AnyFunc) -> bool:

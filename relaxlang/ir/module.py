@@ -43,12 +43,13 @@ UNCHECKED = "check_well_formed"
 
 
 class IRModule(Printable):
-    """An immutable module: functions by name, in order; `attrs`; `global_infos` (lists by name).
+    """An immutable module: functions by name, in order; `attrs`; `global_infos` (lists by name); `operators`, the text
+    of the operators that it defines and of the compile-time functions which they use, by name.
 
     `mod["main"]` is a function; the `with_…` methods return changed copies.
     """
 
-    __slots__ = ("functions", "attrs", "global_infos", "name")
+    __slots__ = ("functions", "attrs", "global_infos", "name", "operators")
 
     def __init__(
         self,
@@ -56,11 +57,13 @@ class IRModule(Printable):
         attrs: Attrs = EMPTY,
         global_infos: Mapping[str, tuple[Any, ...]] | None = None,
         name: str = "Module",
+        operators: Mapping[str, str] | None = None,
     ) -> None:
         self.functions: dict[str, AnyFunc] = dict(functions)
         self.attrs = attrs
         self.global_infos: dict[str, tuple[Any, ...]] = dict(global_infos or {})
         self.name = name
+        self.operators: dict[str, str] = dict(operators or {})
 
     def __getitem__(self, name: str | GlobalVar) -> AnyFunc:
         name = name.name if isinstance(name, GlobalVar) else name
@@ -108,11 +111,11 @@ class IRModule(Printable):
         """A copy with these functions; the module itself when each is the one it has."""
         if list(functions) == list(self.functions) and all(functions[n] is f for n, f in self.functions.items()):
             return self
-        return IRModule(functions, self.attrs, self.global_infos, self.name)
+        return IRModule(functions, self.attrs, self.global_infos, self.name, self.operators)
 
     def with_attrs(self, attrs: Attrs) -> IRModule:
         """A copy with other attributes."""
-        return IRModule(self.functions, attrs, self.global_infos, self.name)
+        return IRModule(self.functions, attrs, self.global_infos, self.name, self.operators)
 
     def __str__(self) -> str:
         return self.script()

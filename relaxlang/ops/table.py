@@ -19,7 +19,6 @@ from relaxlang.ops.kernel import Kernel
 from relaxlang.ops.library import Library, definitions, file_scope, standard_library
 from relaxlang.ops.signature import make_call
 from relaxlang.syntax import tree
-from relaxlang.syntax.operators import OWN_OPERATORS
 from relaxlang.syntax.parser import parse_surface
 
 
@@ -85,14 +84,13 @@ class Operators:
 
 
 def default_operators(mod: IRModule | None = None) -> Operators:
-    """The operators of the standard library, and those a module defines: their text is its attribute `operators`."""
-    text = mod.attrs.get(OWN_OPERATORS) if mod is not None else None
-    return _with_text(text) if isinstance(text, str) else Operators(standard_library())
+    """The operators of the standard library, and those that a module defines."""
+    return Operators(standard_library()) if mod is None or not mod.operators else _with(tuple(mod.operators.values()))
 
 
 @lru_cache(maxsize=64)
-def _with_text(text: str) -> Operators:
+def _with(definitions: tuple[str, ...]) -> Operators:
     diagnostics = Diagnostics()
-    body = parse_surface(Source("operators of the module", text), diagnostics).body
+    body = parse_surface(Source("operators of the module", "\n\n".join(definitions)), diagnostics).body
     diagnostics.check()
     return Operators(standard_library()).extended(body)

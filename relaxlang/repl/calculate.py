@@ -183,7 +183,7 @@ class Calculator(RelaxElaborator):
         function = relax.Function(params, body, result.struct_info, pure, Attrs({"global_symbol": name}))
         callees = referenced_functions(self.module.with_function(name, function), [name])
         functions = {n: f for n, f in self.module.functions.items() if n in callees}
-        program = IRModule(functions, self.module.attrs, self.module.global_infos, self.module.name)
+        program = self.module.with_functions(functions)
         return Computation(program.with_function(name, function), name, tuple(self.leaves[p] for p in params))
 
     def _direct(self, value: relax.Expr) -> Computation | None:

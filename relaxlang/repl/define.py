@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 from relaxlang.analysis.well_formed import well_formed
 from relaxlang.base.diagnostics import Diagnostics
 from relaxlang.base.recursion import deep_recursion
-from relaxlang.ir.attrs import Attrs
 from relaxlang.ir.module import AnyFunc, IRModule, function_info
 from relaxlang.ir.relax import ExternFunc, GlobalVar
 from relaxlang.ir.structural import structural_equal
@@ -55,6 +54,7 @@ class _Extension(ModuleElaborator):
         unit.name = module.name
         unit.attrs = dict(module.attrs)
         unit.global_infos = dict(module.global_infos)
+        unit.own_operators = dict(module.operators)
         super().__init__(unit)
         known = declare_functions(unit, module, replaced)
         self.order += known
@@ -98,7 +98,7 @@ def _in_order(old: IRModule, made: IRModule) -> IRModule:
     """The functions in the order they had, new ones behind."""
     names = [*(n for n in old.functions if n in made), *(n for n in made.functions if n not in old)]
     functions = {n: made.functions[n] for n in names}
-    return IRModule(functions, Attrs(dict(made.attrs)), made.global_infos, made.name)
+    return made.with_functions(functions)
 
 
 def _changed(old: AnyFunc, new: AnyFunc | None) -> bool:

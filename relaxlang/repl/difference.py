@@ -40,8 +40,7 @@ def _texts(old: IRModule, new: IRModule, whole: bool) -> tuple[list[str], list[s
         functions = {n: f for n, f in module.functions.items() if n in concerned}
         if not functions:
             return []
-        kept = IRModule(functions, module.attrs, module.global_infos, module.name)
-        return kept.script().splitlines()
+        return module.with_functions(functions).script().splitlines()
 
     return part(old), part(new)
 

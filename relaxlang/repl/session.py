@@ -142,11 +142,12 @@ class Session:
         module = self.module
         if not module.functions:
             named = next((s.name for s in body if isinstance(s, tree.ClassDef)), module.name)
-            module = IRModule({}, module.attrs, module.global_infos, named)
+            module = IRModule({}, module.attrs, module.global_infos, named, module.operators)
         made = extend(module, body, plain, self.operators, _checked)
         self.operators = made.operators
-        if made.added or made.replaced:
-            self.step(made.module, "define", ", ".join((*made.added, *made.replaced)))
+        if made.added or made.replaced or made.new_operators:
+            names = (*made.added, *made.replaced, *(f"R.{n}" for n in made.new_operators))
+            self.step(made.module, "define", ", ".join(names))
         return Answer(_definition_text(made))
 
     # --- what commands need -------------------------------------------------------------------------------------------

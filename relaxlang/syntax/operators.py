@@ -10,9 +10,6 @@ from relaxlang.ir import relax
 from relaxlang.ir.struct_info import StructInfo
 from relaxlang.syntax import tree
 
-OWN_OPERATORS = "operators"
-"""The attribute of a module that holds the text of the operators it defines."""
-
 
 class OperatorTable(Protocol):
     """The operators of a compilation: those of the standard library and those a module defines itself."""

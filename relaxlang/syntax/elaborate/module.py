@@ -10,6 +10,7 @@ from typing import Any
 
 from relaxlang.base.diagnostics import DiagnosticError
 from relaxlang.base.dtype import dtype
+from relaxlang.base.source import Source, Span
 from relaxlang.base.suggest import suggestion
 from relaxlang.ir import relax, tir
 from relaxlang.ir.attrs import Attrs
@@ -28,7 +29,7 @@ from relaxlang.syntax.elaborate.purity import with_effects
 from relaxlang.syntax.elaborate.relax_function import FunctionElaborator
 from relaxlang.syntax.elaborate.tir_function import elaborate_prim_func
 from relaxlang.syntax.elaborate.unit import Declared, Unit, poison
-from relaxlang.syntax.operators import OWN_OPERATORS
+from relaxlang.syntax.parser import parse_surface
 
 
 def _truth(value: Any) -> bool:
@@ -61,10 +62,27 @@ def _is_definition(stmt: tree.Stmt) -> bool:
     return not stmt.decorators or any(decorator_name(d) in _OPERATOR for d in stmt.decorators)
 
 
-def _text(stmt: tree.Stmt) -> str:
-    """The text of a definition, at the margin."""
-    assert stmt.span is not None
-    return dedent(" " * (stmt.span.column - 1) + stmt.span.text)
+def _definition_texts(body: list[tree.Stmt]) -> dict[str, str]:
+    """The texts of the definitions among statements, at the margin, by what they define; overloads stand together."""
+    found: dict[str, str] = {}
+    for stmt in body:
+        if isinstance(stmt, tree.FunctionDef) and _is_definition(stmt):
+            assert stmt.span is not None
+            text = dedent(" " * (stmt.span.column - 1) + stmt.span.text).rstrip()
+            name = _defined_name(stmt)
+            found[name] = f"{found[name]}\n\n\n{text}" if name in found else text
+    return found
+
+
+def _defined_name(stmt: tree.FunctionDef) -> str:
+    """What a definition defines: `@R.op("my.gated")` and `@R.grad("my.gated")` name it, else the function does."""
+    for decorator in stmt.decorators:
+        kind = decorator_name(decorator)
+        if kind in _OPERATOR:
+            first = decorator.args[0] if isinstance(decorator, tree.Call) and decorator.args else None
+            name = first.value if isinstance(first, tree.Constant) else stmt.name
+            return f"{name}" if kind == "R.op" else f"{kind} {name}"
+    return stmt.name
 
 
 class ModuleElaborator:
@@ -114,7 +132,8 @@ class ModuleElaborator:
                 functions[name] = made
         if self.unit.tolerated:
             self.unit.attrs[UNCHECKED] = False
-        return IRModule(functions, Attrs(self.unit.attrs), self.unit.global_infos, self.unit.name)
+        return IRModule(functions, Attrs(self.unit.attrs), self.unit.global_infos, self.unit.name,
+                        self.unit.own_operators)  # fmt: skip
 
     def _check_rule(self, node: tree.ClassDef) -> None:
         """A rule of rewriting holds two Relax functions: what to look for, and what to put in its place."""
@@ -132,7 +151,7 @@ class ModuleElaborator:
         ):
             try:
                 self.unit.operators = self.unit.operators.extended(body)
-                self.unit.attrs[OWN_OPERATORS] = "\n\n\n".join(_text(s) for s in body if _is_definition(s))
+                self.unit.own_operators.update(_definition_texts(body))
                 self.defines_operators = True
             except DiagnosticError as fault:
                 self.unit.report(fault)
@@ -233,7 +252,21 @@ class ModuleElaborator:
         values = {k.name: self.ev.expr(k.value, scope) for k in node.keywords if k.name is not None}
         if self.unit.includer is None:
             raise error("RLX0150", "files cannot be included here", node.span)
-        return self.unit.includer.include(path, values, node.span)
+        included = self.unit.includer.include(path, values, node.span)
+        self._take_operators(included, path, node.span)
+        return included
+
+    def _take_operators(self, included: IRModule, path: str, span: Span) -> None:
+        """The operators of an included file come along: its functions call them."""
+        own = self.unit.own_operators
+        for name, text in included.operators.items():
+            if own.get(name, text) != text:
+                raise error("RLX0145", f"`{path}` defines `{name}` otherwise than this module", span)
+        new = [text for name, text in included.operators.items() if name not in own]
+        if new:
+            source = Source(f"operators of {path}", "\n\n".join(new))
+            self.unit.operators = self.unit.operators.extended(parse_surface(source, self.unit.diagnostics).body)
+            own.update(included.operators)
 
     def _adopted(self) -> None:
         """Functions among the compile-time values: they become functions of the module, modules a name for theirs."""

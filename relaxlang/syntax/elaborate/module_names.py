@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from relaxlang.base.source import Source
 from relaxlang.base.suggest import did_you_mean
 from relaxlang.ir import tir
 from relaxlang.ir.module import DummyGlobalInfo, VDevice
@@ -14,8 +13,6 @@ from relaxlang.syntax.comptime import as_dtype, describe, error
 from relaxlang.syntax.elaborate.native import Names, attribute_value, attributes
 from relaxlang.syntax.elaborate.scalars import as_range
 from relaxlang.syntax.elaborate.tir_names import Meta
-from relaxlang.syntax.operators import OWN_OPERATORS
-from relaxlang.syntax.parser import parse_surface
 from relaxlang.syntax.scalars import array_from_text
 
 if TYPE_CHECKING:
@@ -26,12 +23,7 @@ names = Names("I")
 
 @names("module_attrs")
 def _module_attrs(ev: ModuleEvaluator, node: tree.Call, attrs: Any) -> None:
-    made = attributes(attrs, "I.module_attrs", node)
-    ev.unit.attrs.update(made)
-    text = made.get(OWN_OPERATORS)
-    if isinstance(text, str):
-        definitions = parse_surface(Source("operators of the module", text), ev.unit.diagnostics)
-        ev.unit.operators = ev.unit.operators.extended(definitions.body)
+    ev.unit.attrs.update(attributes(attrs, "I.module_attrs", node))
 
 
 @names("module_set_attr")

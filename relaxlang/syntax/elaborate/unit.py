@@ -72,6 +72,7 @@ class Unit:
         self.arrays: Mapping[str, Any] = {}
         self.recursive: set[str] = set()
         self.attrs: dict[str, Any] = {}
+        self.own_operators: dict[str, str] = {}
         self.name = "Module"
         self.verify = True
         self.tolerated = False

@@ -44,7 +44,7 @@ _ROWS: tuple[tuple[Life, str], ...] = (
     (Life("tvm-0.15"), "I.module_global_infos I.vdevice I.dummy_global_info"),
     (Life("tvm-0.22"), "I.pyfunc R.call_py_func"),
     (Life("tvm-0.26"), "I.meta_var"),
-    (NEVER, "I.array I.param I.include"),
+    (NEVER, "I.array I.param I.include R.op R.grad"),
     # R: Relax itself was on a branch of its own before
     (Life("tvm-0.16"), "R"),
     (Life("tvm-0.17"), "R.multinomial_from_uniform"),

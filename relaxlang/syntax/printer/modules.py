@@ -31,6 +31,7 @@ def _dummy(p: Printer, node: DummyGlobalInfo) -> Doc:
 
 @emits(IRModule)
 def _module(p: Printer, module: IRModule) -> None:
+    _definitions(p, module)
     faulty = UNCHECKED in module.attrs
     p.line("@I.ir_module(check_well_formed=False)" if faulty else "@I.ir_module")
     p.line(f"class {p.module_name}:")
@@ -52,6 +53,13 @@ def _module(p: Printer, module: IRModule) -> None:
     if empty:
         p.line("pass")
     p.indent -= 1
+
+
+def _definitions(p: Printer, module: IRModule) -> None:
+    """The operators that the module defines, as they were written, above it."""
+    for text in module.operators.values():
+        p.lines += [(0, line) for line in text.split("\n")]
+        p.lines += [(0, ""), (0, "")]
 
 
 def _infos(p: Printer, infos: tuple[Any, ...]) -> Doc:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -67,3 +69,30 @@ def test_faults_of_its_calls_are_found_while_checking() -> None:
     with pytest.raises(relaxlang.DiagnosticError, match=r"`R\.my\.gated` has no parameter `tp`") as caught:
         relaxlang.parse(TEXT.replace("top=0.5", "tp=0.5"))
     assert caught.value.line == 19
+
+
+def test_its_definitions_are_printed_as_code() -> None:
+    mod = relaxlang.parse(TEXT)
+    assert list(mod.operators) == ["half", "my.gated"]
+    assert not mod.attrs
+    text = mod.script()
+    assert text.startswith('def half(D):\n    return T.cast(0.5, D)\n\n\n@R.op("my.gated")\ndef gated(')
+    assert "\n\n\n@I.ir_module\nclass Module:\n    @R.function" in text
+
+
+def test_two_modules_differ_by_their_operators() -> None:
+    first, second = relaxlang.parse(TEXT), relaxlang.parse(TEXT.replace("0.5, D)\n\n\n", "0.25, D)\n\n\n"))
+    assert not relaxlang.structural_equal(first, second)
+    assert relaxlang.structural_hash(first) != relaxlang.structural_hash(second)
+
+
+def test_the_operators_of_an_included_file_come_along(tmp_path: Path) -> None:
+    (tmp_path / "gated.rlx").write_text(TEXT)
+    main = (
+        'lib = I.include("gated.rlx")\n\n\n@R.function\ndef main(x: R.Tensor((n, 4), "float32")):\n'
+        "    return lib.main(x)\n"
+    )
+    (tmp_path / "main.rlx").write_text(main)
+    mod = relaxlang.load(tmp_path / "main.rlx")
+    assert list(mod.operators) == ["half", "my.gated"]
+    check(mod)
