@@ -54,7 +54,7 @@ class Pass:
 
 
 def _option_text(value: Any) -> str:
-    if isinstance(value, (tuple, list, frozenset)):
+    if isinstance(value, (tuple, list, frozenset, Mapping)):
         return "[" + ",".join(_option_text(v) for v in value) + "]"
     return str(value).lower() if isinstance(value, bool) else str(value)
 

@@ -99,6 +99,16 @@ COMPILER: dict[str, CodeInfo] = {
         "The pass has no option of that name. `relaxc --describe PASS` shows what it has.",
     ),
     "RLX3103": CodeInfo("wrong value of a pass's option", "The option takes a value of another type."),
+    "RLX3104": CodeInfo(
+        "no such operator in a pass's option",
+        "The option names operators, and this name is none: neither of the standard library (`relaxc --list=ops`) nor "
+        "of the module.",
+    ),
+    "RLX3105": CodeInfo(
+        "a lowering that gives no expression",
+        "A function of `customize_legalize_map` takes the block builder and the call, and returns the expression that "
+        "stands for the call; the call itself leaves it as it is.",
+    ),
     "RLX3110": CodeInfo(
         "an output that can't be allocated",
         "The result of a `call_tir`-like call needs a dtype and a shape, so that memory can be made for it.",

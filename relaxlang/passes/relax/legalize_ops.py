@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
 
+from relaxlang.base.diagnostics import fail
 from relaxlang.base.dtype import DType
+from relaxlang.base.suggest import suggestion
 from relaxlang.ir import prim, relax
 from relaxlang.ir.attrs import EMPTY
 from relaxlang.ir.module import AnyFunc, IRModule, function_info
@@ -17,12 +21,21 @@ from relaxlang.ops.kernel import Kernel
 from relaxlang.passes.base import Pass, PassContext
 from relaxlang.passes.bindings import BindingRewriter
 
+if TYPE_CHECKING:
+    from relaxlang.builder.block_builder import BlockBuilder
+
+Legalize: TypeAlias = "Callable[[BlockBuilder, relax.Call], relax.Expr]"
+"""What stands for an operator call: an expression; what it needs before is emitted with the builder."""
+
 
 @dataclass(frozen=True)
 class LegalizeOps(Pass):
     """Turn every call of an operator into `call_tir` of a kernel made from its definition; equal kernels are shared.
 
     `skip` names operators to leave as they are, `only` (when given) the ones to lower: both leave a module that runs.
+    `customize_legalize_map` gives some operators another lowering: `{"nn.relu": lambda bb, call: …}`, where the
+    function returns the expression that takes the call's place (`bb.call_te(…)`, a call of another operator, the call
+    itself). RLX3104 for a name that is no operator.
 
     Before:
 
@@ -56,25 +69,46 @@ class LegalizeOps(Pass):
 
     skip: tuple[str, ...] = ()
     only: tuple[str, ...] = ()
+    customize_legalize_map: Mapping[str, Legalize] | None = field(default=None, hash=False)
 
     def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
-        lowering = OperatorLowering(mod, default_operators(mod), self._wanted)
+        operators = default_operators(mod)
+        skip, only = self._names(self.skip, operators, "skip"), self._names(self.only, operators, "only")
+        given = self.customize_legalize_map or {}
+        custom = dict(zip(self._names(given, operators, "customize_legalize_map"), given.values()))
+        lowering = OperatorLowering(mod, operators, lambda n: n not in skip and (not only or n in only), custom)
         for name, func in mod.relax_functions():
             lowering.functions[name] = lowering(func)
         return mod.with_functions(lowering.functions)
 
-    def _wanted(self, name: str) -> bool:
-        return name not in self.skip and (not self.only or name in self.only)
+    def _names(self, names: Iterable[str], operators: Operators, option: str) -> list[str]:
+        """The names of operators in an option, without TVM's prefix; RLX3104 for one that is none."""
+        found = [name.removeprefix("relax.") for name in names]
+        for name in found:
+            if operators.find(name) is None:
+                hint = suggestion(name, operators.names())
+                fail("RLX3104", f"`{option}` of `{self.name}`: there is no operator `{name}`", **hint)
+        return found
 
 
 class OperatorLowering(BindingRewriter):
-    """Rewrites operator calls; the kernels it makes are in `functions`, beside the module's own."""
+    """Rewrites operator calls; the kernels it makes are in `functions`, beside the module's own.
 
-    def __init__(self, mod: IRModule, operators: Operators, wanted: object = None) -> None:
+    `wanted` says which operators (default: all), `custom` what stands for some.
+    """
+
+    def __init__(
+        self,
+        mod: IRModule,
+        operators: Operators,
+        wanted: Callable[[str], bool] = lambda name: True,
+        custom: Mapping[str, Legalize] | None = None,
+    ) -> None:
         super().__init__()
         self.mod = mod
         self.operators = operators
-        self.wanted = wanted if callable(wanted) else lambda name: True
+        self.wanted = wanted
+        self.custom = custom or {}
         self.functions: dict[str, AnyFunc] = dict(mod.functions)
         self._by_hash: dict[int, list[str]] = {}
         self._lowered: dict[object, tuple[str, Kernel, list[relax.Expr]]] = {}
@@ -88,7 +122,32 @@ class OperatorLowering(BindingRewriter):
             return (binding,)
         if self.operators.find(call.op.name) is None or not self.wanted(call.op.name):
             return (binding,)
-        return (binding.replace(value=self.lower(call)),)
+        custom = self.custom.get(call.op.name)
+        return (binding.replace(value=self.lower(call) if custom is None else self.customized(call, custom)),)
+
+    def customized(self, call: relax.Call, custom: Legalize) -> relax.Expr:
+        """What `custom` puts in the place of a call; what it emits stands before, the functions it adds are kept."""
+        from relaxlang.builder.block_builder import BlockBuilder
+
+        bb = BlockBuilder(self.mod.with_functions(self.functions), self.operators)
+        name = bb.get_unique_name("legalized")
+        with bb.function(name, [], private=True):
+            with bb.dataflow() if self.in_dataflow else nullcontext():
+                value = custom(bb, call)
+                if not isinstance(value, relax.Expr):
+                    kind = type(value).__name__
+                    fail("RLX3105", f"the lowering of `{call.op}` gave a value of type `{kind}`", call.span)
+                out = bb.emit_output(value) if self.in_dataflow else bb.emit(value)
+            bb.emit_func_output(out)
+        made = bb.finalize()
+        function = made[name]
+        assert isinstance(function, relax.Function)
+        *before, last = [b for block in function.body.blocks for b in block.bindings]
+        self.pending += before
+        for added in made.functions:
+            if added != name and added not in self.functions:
+                self.functions[added] = made[added]
+        return last.value
 
     def lower(self, call: relax.Call) -> relax.Expr:
         """The `call_tir` (or packed call) that computes an operator call."""
