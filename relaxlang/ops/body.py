@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
-from relaxlang.arith import Analyzer
+from relaxlang.arith import Analyzer, Bound
 from relaxlang.base.dtype import DType
 from relaxlang.base.source import Span
 from relaxlang.ir import prim, relax, tir
@@ -195,7 +195,7 @@ class OpEvaluator(BodyEvaluator):
         axes = []
         for hint, dim in zip(_axis_names(function, len(dims), span), dims):
             var = prim.Var(f"v_{hint}", INT64)
-            self.extents[var] = as_dim(dim)
+            self.runs_over(var, as_dim(dim))
             axes.append((hint, var, as_dim(dim)))
         value = ev_call(self, function, [var for _, var, _ in axes], span)
         bodies = tuple(self.element(v, span) for v in (value if isinstance(value, (tuple, list)) else (value,)))
@@ -213,9 +213,18 @@ class OpEvaluator(BodyEvaluator):
         if isinstance(extent, Unknown):
             raise Erased
         var = prim.Var(f"v_{name}", INT64)
-        self.extents[var] = as_dim(extent)
+        self.runs_over(var, as_dim(extent))
         self.reduce_axes[var] = tir.Range(prim.IntImm(INT64, 0), as_dim(extent))
         return var
+
+    def runs_over(self, var: prim.Var, extent: PrimExpr) -> None:
+        """Note that a new variable runs over `range(extent)`.
+
+        Of an extent that is a symbol nothing may be concluded here: it may be 0.
+        """
+        self.extents[var] = extent
+        if isinstance(extent, prim.IntImm) and extent.value > 0:
+            self.analyzer.update(var, Bound(0, extent.value - 1))
 
     def element(self, value: Any, span: Span | None) -> PrimExpr:
         """What a compute's lambda gave, as a scalar expression."""

@@ -78,8 +78,11 @@ def _is_kind(test: Callable[[DType], bool]) -> Run:
     return lambda ev, args, kwargs, node: isinstance(args[0], Unknown) or test(as_dtype(args[0], node.span))
 
 
-def _simplify(ev: OpEvaluator, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> Any:
-    return ev.analyzer.simplify(args[0]) if isinstance(args[0], PrimExpr) else args[0]
+def _simplify(ev: Evaluator, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> Any:
+    """`simplify(e)`: the expression in a simpler form; in TensorIR functions (which are simplified later) as it is."""
+    if isinstance(args[0], PrimExpr) and isinstance(ev, OpEvaluator):
+        return ev.analyzer.simplify(args[0])
+    return args[0]
 
 
 def _settled(ev: OpEvaluator, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> Any:
@@ -129,7 +132,7 @@ FUNCTIONS: dict[str, Value] = {
     "differ": _builtin("differ", _differ),
     "known": _builtin("known", _known),
     "under": _builtin("under", _under),
-    "simplify": _builtin("simplify", _simplify),
+    "simplify": _builtin("simplify", _simplify, anywhere=True),
     "is_float": _builtin("is_float", _is_kind(lambda d: d.is_float)),
     "is_integer": _builtin("is_integer", _is_kind(lambda d: d.is_integer)),
     "is_signed": _builtin("is_signed", _is_kind(lambda d: d.is_int or d.is_float)),
