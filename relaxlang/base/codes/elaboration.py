@@ -165,12 +165,14 @@ ELABORATION: dict[str, CodeInfo] = {
         '        y = R.call_tir(M.k, (x,), out_sinfo=R.Tensor((4,), "int32"))\n        return y\n',
     ),
     "RLX0220": CodeInfo(
-        "annotation says more than is known",
-        "An annotation may say less than what was inferred, not more. `R.match_cast` checks at run time that a "
-        "value is "
-        "what the program needs, and everything after it may rely on that.",
-        '@R.function\ndef f(x: R.Object):\n    y: R.Tensor((4,), "float32") = x\n    return y\n',
-        '@R.function\ndef f(x: R.Object):\n    y = R.match_cast(x, R.Tensor((4,), "float32"))\n    return y\n',
+        "cast that cannot succeed",
+        "`R.match_cast` checks at run time that a value is what the program needs, and everything after it may rely on "
+        "that. What is known while compiling must leave that possible. (An annotation that says more than is known is "
+        "such a check, too. In IR that is built by hand or by a pass, it has to be written as one.)",
+        '@R.function\ndef f(x: R.Tensor((4,), "float32")):\n    y = R.match_cast(x, R.Tensor((5,), "float32"))\n'
+        "    return y\n",
+        '@R.function\ndef f(x: R.Tensor(ndim=1, dtype="float32")):\n'
+        '    y = R.match_cast(x, R.Tensor((5,), "float32"))\n    return y\n',
     ),
     "RLX0221": CodeInfo(
         "malformed shape",

@@ -19,9 +19,9 @@ from relaxlang.syntax.elaborate.annotations import ANNOTATIONS, struct_info
 from relaxlang.syntax.elaborate.dims import declarations, define_dimensions
 from relaxlang.syntax.elaborate.places import head
 from relaxlang.syntax.elaborate.relax_body import RelaxElaborator
-from relaxlang.syntax.elaborate.relax_statements import Body, contradiction
+from relaxlang.syntax.elaborate.relax_statements import Body
 from relaxlang.syntax.elaborate.unit import Unit
-from relaxlang.syntax.struct_info import bound_vars, erase, may_declare
+from relaxlang.syntax.struct_info import bound_vars, erase
 
 
 class FunctionElaborator:
@@ -140,10 +140,6 @@ class FunctionElaborator:
         if self.declared is None:
             known = {*bound_vars(tuple(p.struct_info for p in self.params)), *self.inside, *_outer_vars(self.outer)}
             return erase(inferred, known, set(self.params))
-        if not may_declare(self.declared, inferred):
-            at = self.node.returns.span if self.node.returns is not None else None
-            place = self.returned or head(self.node)
-            self.unit.require(contradiction("the result", self.declared, inferred, place, at))
         return self.declared
 
 

@@ -38,14 +38,10 @@ if TYPE_CHECKING:
 def contradiction(
     what: str, declared: StructInfo, inferred: StructInfo, span: Span | None, at: Span | None
 ) -> DiagnosticError:
-    """The error of an annotation that says something else, or more, than what was inferred."""
+    """The error of an annotation that says something else than what was inferred."""
     labels = [Label(at, f"declared as `{declared}`")] if at is not None else []
-    if base_check(declared, inferred) is BaseCheck.NEVER:
-        text = f"{what} is `{inferred}`, which contradicts the annotation `{declared}`"
-        return DiagnosticError([Diagnostic("RLX0201", text, span, label=f"this is `{inferred}`", labels=labels)])
-    text = f"{what} is declared as `{declared}`, and only `{inferred}` is known of it"
-    help = "check it at run time with `R.match_cast`, or declare less"
-    return DiagnosticError([Diagnostic("RLX0220", text, span, label=f"this is `{inferred}`", labels=labels, help=help)])
+    text = f"{what} is `{inferred}`, which contradicts the annotation `{declared}`"
+    return DiagnosticError([Diagnostic("RLX0201", text, span, label=f"this is `{inferred}`", labels=labels)])
 
 
 class Unfinished(Value):
@@ -154,17 +150,24 @@ class Body:
             if not isinstance(value, (relax.Expr, CastValue)):
                 value = ev.lift(value, target.span)
             if info is not None and ev.check:
-                self._check_annotation(name, info, value, at, where)
+                value = self.declared_as(f"`{name}`", info, value, at, where)
             scope.names[name] = ev.emit(value, name, info, local=local, span=target.span)
         elif info is not None and isinstance(value, (PrimExpr, bool, int, float, str)):
             scope.names[name] = ev.emit(ev.lift(value, target.span), name, info, local=local, span=target.span)
         else:
             scope.names[name] = value
 
-    def _check_annotation(self, name: str, info: StructInfo, value: Any, at: Span | None, where: Span | None) -> None:
+    def declared_as(self, what: str, info: StructInfo, value: Any, at: Span | None, where: Span | None) -> Any:
+        """The value that is declared so; an annotation that says more than is known is checked at run time, as by
+        `R.match_cast`."""
         inferred = value.info if isinstance(value, CastValue) else value.struct_info
-        if inferred is not None and not may_declare(info, inferred):
-            self.ev.unit.require(contradiction(f"`{name}`", info, inferred, where or value.span, at))
+        if inferred is None or may_declare(info, inferred):
+            return value
+        if base_check(info, inferred) is not BaseCheck.NEVER:
+            span = where or value.span
+            return CastValue(self.ev.lift(value, span), info, span)
+        self.ev.unit.require(contradiction(what, info, inferred, where or value.span, at))
+        return value
 
     def _unpack(self, target: tree.Expr, value: Any, scope: Scope, local: bool) -> None:
         """`a, b = value`: the fields of a tuple, one after the other."""
@@ -440,6 +443,12 @@ def _return(body: Body, node: tree.Return, scope: Scope) -> None:
         body.result = relax.Tuple((), span=node.span)
     else:
         body.result = body.ev.lift(body.ev.evaluate(node.value, scope), node.value.span)
+        declared, returns = body.function.declared, body.function.node.returns
+        if declared is not None and body.ev.check:
+            at = returns.span if returns is not None else None
+            body.result = body.ev.lift(
+                body.declared_as("the result", declared, body.result, at, node.span), node.value.span
+            )
     body.returned = body.function.returned = node.span
 
 

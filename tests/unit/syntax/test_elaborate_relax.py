@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from relaxlang import DiagnosticError, parse
+from relaxlang import DiagnosticError, parse, structural_equal
 from relaxlang.ir import prim, relax
 from relaxlang.ir.struct_info import OBJECT, FuncStructInfo, ShapeStructInfo, TensorStructInfo, TupleStructInfo
 
@@ -229,6 +229,20 @@ def test_everything_wrong_is_reported_at_once() -> None:
     assert codes("a = R.nope(x)\nb = R.exp(a)\nc = undefined\nd = R.add(b, c)\nreturn d") == ["RLX0103", "RLX0101"]
 
 
+def test_an_annotation_that_says_more_than_is_known_is_a_cast() -> None:
+    """So is a declared result; what is impossible stays an error."""
+    made = func('y: R.Tensor((4,), "float32") = R.exp(x)\nreturn y', 'x: R.Tensor((n,), "float32")')
+    call, cast = bindings(made)
+    assert isinstance(call, relax.VarBinding) and isinstance(cast, relax.MatchCast)
+    assert str(cast.var.struct_info) == 'R.Tensor((4,), "float32")'
+    text = '@R.function\ndef f(x: R.Tensor(ndim=1)) -> R.Tensor((4,), "float32"):\n    return x\n'
+    mod = parse(text)
+    assert "R.match_cast(x, R.Tensor((4,)" in mod.script()
+    assert structural_equal(parse(mod.script()), mod)
+    assert codes("y = R.match_cast(x, R.Shape([4]))\nreturn y") == ["RLX0220"]
+
+
 def test_an_object_says_nothing() -> None:
-    assert codes('y: R.Tensor((4,), "float32") = o\nreturn y', "o: R.Object") == ["RLX0220"]
+    made = func('y: R.Tensor((4,), "float32") = o\nreturn y', "o: R.Object")
+    assert isinstance(bindings(made)[0], relax.MatchCast)
     assert func("y: R.Object = x\nreturn y").ret_struct_info is OBJECT
