@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from relaxlang.base.diagnostics import RelaxlangError
+
 if TYPE_CHECKING:
     import numpy as np
 
@@ -98,13 +100,19 @@ ALIASES = {"f16": "float16", "f32": "float32", "f64": "float64", "bf16": "bfloat
            "float": "float32"}  # fmt: skip
 
 
+class DTypeError(RelaxlangError, ValueError):
+    """A name or value that is no type of the language."""
+
+
 def dtype(name: str | DType) -> DType:
     """The type of that name (`float32`, `int8x4`, `bool`, `bfloat16`, `handle`, `void`, short forms such as `f32`).
 
-    Raises ValueError for a name that is no type.
+    Raises DTypeError, a ValueError, for what is no type.
     """
     if isinstance(name, DType):
         return name
+    if not isinstance(name, str):
+        raise DTypeError(f"a dtype is a name such as `float32`, not `{type(name).__name__}`")
     found = _TABLE.get(name)
     if found is None:
         found = _TABLE.setdefault(name, _make(name))
@@ -126,7 +134,7 @@ def _make(name: str) -> DType:
     if laned and (laned[1] in _SMALL or laned[1] == "bool") and int(laned[2]) > 1:
         base = dtype(laned[1])
         return DType(base.kind, base.bits, int(laned[2]), name)
-    raise ValueError(f"`{name}` is not a dtype")
+    raise DTypeError(f"`{name}` is not a dtype")
 
 
 def _numpy(wanted: DType) -> np.dtype[Any]:

@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from relaxlang.base.arguments import checked
 from relaxlang.base.diagnostics import fail
 from relaxlang.base.recursion import deep_recursion
 from relaxlang.builder import construct, te
@@ -63,6 +64,7 @@ class BlockBuilder:
     variable each until the next function is finished. Misuse raises `DiagnosticError` RLX0450 or RLX0451.
     """
 
+    @checked
     def __init__(self, mod: IRModule | None = None, operators: Operators | None = None) -> None:
         self._mod = mod if mod is not None else IRModule({})
         self._operators = operators or default_operators()
@@ -74,19 +76,23 @@ class BlockBuilder:
                 self._kernels.setdefault(structural_hash(function), []).append(name)
 
     # --- leaves -------------------------------------------------------------------------------------------------------
+    @checked
     def dim(self, name: str) -> prim.Var:
         """The symbolic dimension of that name."""
         return self._dims.setdefault(name, construct.dim(name))
 
+    @checked
     def var(self, name: str, info: StructInfo | str = OBJECT) -> relax.Var:
         """A variable, for a parameter; `info` is struct info or its text."""
         return construct.var(name, info, self._dims)
 
+    @checked
     def struct_info(self, info: StructInfo | str) -> StructInfo:
         """Struct info from its text."""
         return construct.struct_info(info, self._dims) if isinstance(info, str) else info
 
     # --- functions and blocks -----------------------------------------------------------------------------------------
+    @checked
     @contextmanager
     def function(
         self,
@@ -158,11 +164,13 @@ class BlockBuilder:
         return frame
 
     # --- bindings -----------------------------------------------------------------------------------------------------
+    @checked
     def emit(self, value: Any, name: str | None = None) -> relax.Var:
         """Bind a value to a new variable; `value` may be anything that `construct.as_expr` takes."""
         frame = self._frame("bb.emit")
         return self._bind(value, name, local=frame.dataflow)
 
+    @checked
     def emit_output(self, value: Any, name: str | None = None) -> relax.Var:
         """Bind a value to a variable that outlives the open dataflow block."""
         if not self._frame("bb.emit_output").dataflow:
@@ -171,6 +179,7 @@ class BlockBuilder:
             )
         return self._bind(value, name, local=False)
 
+    @checked
     def match_cast(self, value: Any, info: StructInfo | str, name: str | None = None) -> relax.Var:
         """State that a value is of struct info, which is checked at run time; new names in it become dimensions."""
         frame = self._frame("bb.match_cast")
@@ -183,6 +192,7 @@ class BlockBuilder:
         frame.values[var] = operand
         return var
 
+    @checked
     def emit_func_output(self, value: Any, params: Sequence[relax.Var] | None = None) -> relax.GlobalVar:
         """State the result of the open function; a tuple or list is a tuple of values."""
         frame = self._frame("bb.emit_func_output")
@@ -197,6 +207,7 @@ class BlockBuilder:
         frame.output = output
         return relax.GlobalVar(frame.name)
 
+    @checked
     def normalize(self, value: Any) -> relax.Expr:
         """An expression with its operands bound to variables and its struct info inferred, not bound itself."""
         frame = self._frame("bb.normalize")
@@ -239,6 +250,7 @@ class BlockBuilder:
         kind = relax.DataflowVar if local else relax.Var
         return kind(self.get_unique_name(name or ("lv" if local else "gv")), info)
 
+    @checked
     def get_unique_name(self, hint: str) -> str:
         """`hint`, or `hint1`, `hint2`, … when the open function (or else the module) has it already."""
         if not self._frames:
@@ -250,11 +262,13 @@ class BlockBuilder:
         taken.add(name)
         return name
 
+    @checked
     def lookup_binding(self, var: relax.Var) -> relax.Expr | None:
         """What a variable of the open function is bound to; None for parameters and strangers."""
         return self._frame("bb.lookup_binding").values.get(var)
 
     # --- kernels ------------------------------------------------------------------------------------------------------
+    @checked
     def call_te(
         self, function: Callable[..., Any], *args: Any, primfunc_name_hint: str | None = None, **kwargs: Any
     ) -> relax.Call:
@@ -275,6 +289,7 @@ class BlockBuilder:
             return self._operand(value) if self._frames else construct.as_expr(value)
         return value
 
+    @checked
     def emit_te(
         self, function: Callable[..., Any], *args: Any, primfunc_name_hint: str | None = None, **kwargs: Any
     ) -> relax.Var:
@@ -282,6 +297,7 @@ class BlockBuilder:
         return self.emit(self.call_te(function, *args, primfunc_name_hint=primfunc_name_hint, **kwargs))
 
     # --- the module ---------------------------------------------------------------------------------------------------
+    @checked
     def add_func(self, function: AnyFunc, name: str) -> relax.GlobalVar:
         """Add a function, under `name` or, when that is taken, a name like it; a private PrimFunc that equals one of
         the module is that one."""
@@ -299,6 +315,7 @@ class BlockBuilder:
         self._mod = self._mod.with_function(name, function)
         return relax.GlobalVar(name, function_info(function))
 
+    @checked
     def update_func(self, name: relax.GlobalVar | str, function: AnyFunc) -> None:
         """Put a function in the place of one of the module."""
         key = name if isinstance(name, str) else name.name

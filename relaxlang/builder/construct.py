@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from relaxlang.base.diagnostics import Diagnostics, fail
-from relaxlang.base.dtype import DType, dtype
+from relaxlang.base.arguments import checked
+from relaxlang.base.diagnostics import Diagnostics, RelaxlangError, fail
+from relaxlang.base.dtype import DType, dtype, from_numpy
 from relaxlang.base.recursion import deep_recursion
 from relaxlang.base.source import Source
 from relaxlang.ir import prim, relax
@@ -24,6 +25,7 @@ Dims = dict[str, prim.Var]
 """Symbolic dimensions by name."""
 
 
+@checked
 def struct_info(text: str, dims: Dims | None = None) -> StructInfo:
     """The struct info that an annotation states: `R.Tensor((n, 4), "float32")`.
 
@@ -41,28 +43,40 @@ def struct_info(text: str, dims: Dims | None = None) -> StructInfo:
         return as_struct_info(ev.expr(node, ev.scope), node.span)
 
 
+@checked
 def var(name: str, info: StructInfo | str = OBJECT, dims: Dims | None = None) -> relax.Var:
     """A variable; `info` is struct info or its text, see `struct_info`."""
     return relax.Var(name, struct_info(info, dims) if isinstance(info, str) else info)
 
 
+@checked
 def dim(name: str) -> prim.Var:
     """A symbolic dimension."""
     return prim.Var(name, INT64)
 
 
+@checked
 def const(value: Any, of: DType | str | None = None) -> relax.Constant:
     """A tensor constant from a number, a list or a numpy array; without `of`, numbers are float32, int32 or bool."""
     import numpy as np
 
     if of is None and isinstance(value, (bool, int, float)):
         of = "bool" if isinstance(value, bool) else "int32" if isinstance(value, int) else "float32"
-    made = np.array(value, dtype=None if of is None else dtype(of).numpy)
-    if made.dtype.hasobject:
-        fail("RLX0451", "a constant is a number or an array of numbers")
-    return relax.Constant(made)
+    try:
+        made = np.array(value, dtype=None if of is None else dtype(of).numpy)
+        if not made.dtype.hasobject:
+            from_numpy(made.dtype)
+            return relax.Constant(made)
+    except OverflowError:
+        fail("RLX0129", f"`{value}` is out of range for `{of}`")
+    except RelaxlangError:
+        raise
+    except (TypeError, ValueError):
+        pass  # said below, in the words of this language
+    fail("RLX0451", f"a constant is a number or an array of numbers, not `{type(value).__name__}`")
 
 
+@checked
 def shape(*dims: int | PrimExpr) -> relax.ShapeExpr:
     """A shape value."""
     return relax.ShapeExpr(tuple(prim.cast(prim.as_prim(d, INT64), INT64) for d in dims))

@@ -20,6 +20,7 @@ from functools import cache
 from typing import Any, ClassVar
 from weakref import WeakValueDictionary
 
+from relaxlang.base.arguments import checked
 from relaxlang.base.diagnostics import fail
 from relaxlang.base.dtype import DType, dtype
 from relaxlang.base.node import node
@@ -101,27 +102,44 @@ def _is_integer(value: Any) -> bool:
 
 
 # --- leaves -----------------------------------------------------------------------------------------------------------
+@checked
 def var(name: str = "n", of: DType | str = INT64) -> prim.Var:
     """A scalar variable; a symbolic dimension is one of int64."""
     return prim.Var(name, dtype(of))
 
 
+@checked
 def size_var(name: str = "n", of: DType | str = INT64) -> prim.SizeVar:
     """A scalar variable that is never negative."""
     return prim.SizeVar(name, dtype(of))
 
 
+@checked
 def const(value: int | float | bool, of: DType | str = "int32") -> PrimExpr:
     """A scalar constant."""
-    return prim.const(value, of)
+    try:
+        return prim.const(value, of)
+    except (ValueError, OverflowError):
+        fail("RLX0129", f"`{value}` is no value of type `{of}`")
 
 
+@checked
 def placeholder(shape: Sequence[Dim] | Dim, of: DType | str = "float32", name: str = "placeholder") -> Tensor:
     """An input tensor."""
-    dims = (shape,) if isinstance(shape, (int, PrimExpr)) else tuple(shape)
-    return Tensor(TensorValue(name, dims, dtype(of)))
+    return Tensor(TensorValue(name, _dims(shape), dtype(of)))
 
 
+def _dims(shape: Sequence[Dim] | Dim) -> tuple[Dim, ...]:
+    dims = tuple(shape) if isinstance(shape, Sequence) else (shape,)
+    for dim in dims:
+        if isinstance(dim, PrimExpr) and not _is_integer(dim):
+            fail("RLX0451", f"a dimension is an integer, not `{dim.dtype}`")
+        if not isinstance(dim, PrimExpr) and dim < 0:
+            fail("RLX0451", f"the dimension {dim} is negative")
+    return tuple(d if isinstance(d, PrimExpr) else int(d) for d in dims)
+
+
+@checked
 def reduce_axis(dom: tuple[Dim, Dim] | Dim, name: str = "k") -> ReduceAxis:
     """An axis to reduce over: `(first, end)`, or the number of steps from 0."""
     low, high = dom if isinstance(dom, tuple) else (0, dom)
@@ -130,9 +148,10 @@ def reduce_axis(dom: tuple[Dim, Dim] | Dim, name: str = "k") -> ReduceAxis:
 
 
 # --- computations -----------------------------------------------------------------------------------------------------
+@checked
 def compute(shape: Sequence[Dim] | Dim, function: Callable[..., Any], name: str = "compute") -> Any:
     """A tensor whose element at `i, j, …` is `function(i, j, …)`; several when the function gives a tuple."""
-    dims = (shape,) if isinstance(shape, (int, PrimExpr)) else tuple(shape)
+    dims = _dims(shape)
     axes = tuple((hint, prim.Var(f"v_{hint}", INT64), as_dim(d)) for hint, d in zip(_names(function, len(dims)), dims))
     value = function(*(v for _, v, _ in axes))
     several = isinstance(value, (tuple, list))
@@ -154,7 +173,10 @@ def compute(shape: Sequence[Dim] | Dim, function: Callable[..., Any], name: str 
 
 def _names(function: Callable[..., Any], count: int) -> list[str]:
     """A name for each index, after the function's parameters; `*i` gives `i0`, `i1`, …"""
-    params = list(inspect.signature(function).parameters.values())
+    try:
+        params = list(inspect.signature(function).parameters.values())
+    except ValueError:
+        fail("RLX0451", "the indices that the function takes are not known", help="write it as a `lambda i, j: …`")
     star = next((k for k, p in enumerate(params) if p.kind is p.VAR_POSITIONAL), None)
     if star is not None:
         before = [p.name for p in params[:star]]
@@ -222,6 +244,7 @@ class Function:
         return f"<te.{self.__name__}>"
 
 
+@checked
 def comm_reducer(combine: Callable[..., Any], identity: Callable[[DType], Any], name: str = "reduce") -> Any:
     """A reduction of one's own, of one value or of several together: `r(x, axis=k)`, `r((x, y), axis=k)`.
 
@@ -261,6 +284,7 @@ def __getattr__(name: str) -> Any:
 
 
 # --- kernels ----------------------------------------------------------------------------------------------------------
+@checked
 def create_prim_func(args: Sequence[Tensor | prim.Var]) -> tir.PrimFunc:
     """The PrimFunc with these parameters, in this order: placeholders are read, computed tensors are written.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from relaxlang.base.dtype import DType, dtype
@@ -427,7 +428,11 @@ def as_prim(value: PrimLike, like: DType | None = None) -> PrimExpr:
         return IntImm(
             BOOL if isinstance(value, bool) else INT32 if -(1 << 31) <= value < 1 << 31 else INT64, int(value)
         )
-    return FloatImm(FLOAT32 if like is None or not like.is_float else like.scalar, value)
+    if isinstance(value, float):
+        return FloatImm(FLOAT32 if like is None or not like.is_float else like.scalar, value)
+    if isinstance(value, Integral | Real):  # numpy's scalars
+        return as_prim(int(value) if isinstance(value, Integral) else float(value), like)
+    raise TypeError(f"`{type(value).__name__}` is no scalar expression")
 
 
 def match(a: PrimLike, b: PrimLike) -> tuple[PrimExpr, PrimExpr]:

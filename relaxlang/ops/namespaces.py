@@ -35,7 +35,7 @@ def _builtin(name: str, run: Callable[..., Any], anywhere: bool = False) -> Buil
             raise error("RLX0111", f"`{name}` can be called only in the body of an operator", node.span)
         try:
             return run(ev, args, kwargs, node)
-        except (IndexError, KeyError, AttributeError, TypeError) as fault:
+        except (IndexError, KeyError, AttributeError, TypeError, ValueError, OverflowError) as fault:
             raise error("RLX0113", f"`{name}` got arguments it can't use ({fault})", node.span) from fault
 
     return Builtin(name, checked)

@@ -23,4 +23,9 @@ BUILDING: dict[str, CodeInfo] = {
         "number of parameters and give the same number of results. A pattern computes its results from all its "
         "parameters, by calls of operators and functions without branches.",
     ),
+    "RLX0454": CodeInfo(
+        "an argument of the wrong kind",
+        "A function of the Python API was given something else than its signature says: the message names the "
+        "parameter, what it takes and what was given. `help(function)` shows the signature.",
+    ),
 }

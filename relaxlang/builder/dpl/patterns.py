@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from itertools import permutations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from relaxlang.base.arguments import checked
 from relaxlang.base.dtype import DType, dtype
 from relaxlang.builder.dpl.state import State, Values
 from relaxlang.ir import prim, relax
@@ -32,6 +33,8 @@ class Pattern:
     """A pattern. `p(x, y)` is a call of what it matches, `p[0]` a field; `|`, `&`, `~` combine; `p ^ q` says that what
     `p` matches is used by what `q` matches, `p >> q` that nothing else uses it."""
 
+    __iter__: ClassVar[None] = None  # `p[0]`, `p[1]`, … has no end
+
     def __init__(self) -> None:
         self.constraints: list[SameShapeConstraint] = []
         context = CURRENT.get()
@@ -39,10 +42,12 @@ class Pattern:
             context.add(self)
 
     # --- matching -----------------------------------------------------------------------------------------------------
+    @checked
     def match(self, expr: relax.Expr, values: Values | None = None) -> bool:
         """Whether an expression fits; `values` says what its variables are bound to."""
         return self.extract_matched_expr(expr, values) is not None
 
+    @checked
     def extract_matched_expr(self, expr: relax.Expr, values: Values | None = None) -> dict[Pattern, relax.Expr] | None:
         """What the pattern and each of its parts matched; None when the expression does not fit."""
         found = next(self.search(expr, State(values or {})), None)
@@ -69,9 +74,11 @@ class Pattern:
         raise TypeError(f"{type(self).__name__} does not say what it matches")
 
     # --- making others ------------------------------------------------------------------------------------------------
+    @checked
     def __call__(self, *args: Pattern, varg_default_wildcard: bool = False) -> CallPattern:
         return CallPattern(self, None if varg_default_wildcard else args)
 
+    @checked
     def __getitem__(self, index: int) -> TupleGetItemPattern:
         return TupleGetItemPattern(self, index)
 
@@ -90,32 +97,39 @@ class Pattern:
     def __rshift__(self, other: Pattern | PatternSeq) -> PatternSeq:
         return self.only_used_by(other)
 
+    @checked
     def used_by(self, other: Pattern | PatternSeq, index: int = -1) -> PatternSeq:
         """State in the open context that what this matches is an operand of what `other` matches (argument `index`)."""
         return PatternSeq((self,)).used_by(other, index)
 
+    @checked
     def only_used_by(self, other: Pattern | PatternSeq, index: int = -1) -> PatternSeq:
         """As `used_by`, and nothing else uses it."""
         return PatternSeq((self,)).only_used_by(other, index)
 
+    @checked
     def has_attr(self, attrs: Mapping[str, Any]) -> AttrPattern:
         """With these attributes (of a call or a function)."""
         return AttrPattern(self, attrs)
 
+    @checked
     def has_dtype(self, of: DType | str) -> DataTypePattern:
         """A tensor of this element type."""
         return DataTypePattern(self, dtype(of))
 
+    @checked
     def has_shape(self, shape: Sequence[int | PrimExpr]) -> ShapePattern:
         """A tensor or shape whose dimensions are provably these."""
         return ShapePattern(self, shape)
 
+    @checked
     def has_struct_info(self, info: StructInfo) -> StructInfoPattern:
         """With struct info that implies this one; symbolic dimensions of `info` stand for what they meet first."""
         return StructInfoPattern(self, info)
 
     has_type = has_struct_info
 
+    @checked
     def same_shape_as(self, *others: Pattern) -> Pattern:
         """State that the shapes of what this and `others` match are provably equal."""
         SameShapeConstraint(self, *others)
@@ -125,6 +139,7 @@ class Pattern:
 class ExprPattern(Pattern):
     """An expression that is structurally equal to a given one."""
 
+    @checked
     def __init__(self, expr: relax.Expr) -> None:
         super().__init__()
         self.expr = expr
@@ -144,6 +159,7 @@ class _Named(Pattern):
 
     kind: type[relax.Expr] = relax.Expr
 
+    @checked
     def __init__(self, name: str = "") -> None:
         super().__init__()
         self.name = name
@@ -195,6 +211,7 @@ class WildcardPattern(Pattern):
 class CallPattern(Pattern):
     """A call: the callee fits `op`, the arguments fit `args` one by one (None: whatever they are)."""
 
+    @checked
     def __init__(self, op: Pattern, args: Sequence[Pattern] | None) -> None:
         super().__init__()
         self.op = op
@@ -209,6 +226,7 @@ class CallPattern(Pattern):
 class FunctionPattern(Pattern):
     """A function (as a value) whose parameters and result fit."""
 
+    @checked
     def __init__(self, params: Sequence[Pattern], body: Pattern) -> None:
         super().__init__()
         self.params = tuple(params)
@@ -226,6 +244,7 @@ class FunctionPattern(Pattern):
 class TuplePattern(Pattern):
     """A tuple that is written out, field by field."""
 
+    @checked
     def __init__(self, fields: Sequence[Pattern]) -> None:
         super().__init__()
         self.fields = tuple(fields)
@@ -249,6 +268,7 @@ class UnorderedTuplePattern(TuplePattern):
 class TupleGetItemPattern(Pattern):
     """A field of a tuple (None: any field)."""
 
+    @checked
     def __init__(self, tuple_value: Pattern, index: int | None = None) -> None:
         super().__init__()
         self.tuple_value = tuple_value
@@ -263,6 +283,7 @@ class TupleGetItemPattern(Pattern):
 class OrPattern(Pattern):
     """Either."""
 
+    @checked
     def __init__(self, left: Pattern, right: Pattern) -> None:
         super().__init__()
         self.left, self.right = left, right
@@ -275,6 +296,7 @@ class OrPattern(Pattern):
 class AndPattern(Pattern):
     """Both."""
 
+    @checked
     def __init__(self, left: Pattern, right: Pattern) -> None:
         super().__init__()
         self.left, self.right = left, right
@@ -287,6 +309,7 @@ class AndPattern(Pattern):
 class NotPattern(Pattern):
     """Not that; it finds nothing inside."""
 
+    @checked
     def __init__(self, pattern: Pattern) -> None:
         super().__init__()
         self.pattern = pattern
@@ -300,6 +323,7 @@ class NotPattern(Pattern):
 class _Conditional(Pattern):
     """What fits `pattern`, under a condition."""
 
+    @checked
     def __init__(self, pattern: Pattern) -> None:
         super().__init__()
         self.pattern = pattern
@@ -318,6 +342,7 @@ class _Conditional(Pattern):
 class StructInfoPattern(_Conditional):
     """Struct info that implies a given one."""
 
+    @checked
     def __init__(self, pattern: Pattern, info: StructInfo) -> None:
         super().__init__(pattern)
         self.info = info
@@ -332,6 +357,7 @@ class StructInfoPattern(_Conditional):
 class DataTypePattern(_Conditional):
     """A tensor of an element type."""
 
+    @checked
     def __init__(self, pattern: Pattern, of: DType) -> None:
         super().__init__(pattern)
         self.dtype = of
@@ -344,6 +370,7 @@ class DataTypePattern(_Conditional):
 class ShapePattern(_Conditional):
     """A tensor or shape with given dimensions."""
 
+    @checked
     def __init__(self, pattern: Pattern, shape: Sequence[int | PrimExpr]) -> None:
         super().__init__(pattern)
         self.shape = _dims(shape)
@@ -355,6 +382,7 @@ class ShapePattern(_Conditional):
 class AttrPattern(_Conditional):
     """A call or function that has given attributes, whatever others it has."""
 
+    @checked
     def __init__(self, pattern: Pattern, attrs: Mapping[str, Any]) -> None:
         super().__init__(pattern)
         self.attrs = {k: freeze(v) for k, v in attrs.items()}
@@ -369,6 +397,7 @@ class AttrPattern(_Conditional):
 class PrimArrPattern(Pattern):
     """A shape value with given dimensions."""
 
+    @checked
     def __init__(self, values: Sequence[int | PrimExpr]) -> None:
         super().__init__()
         self.values = _dims(values)
@@ -382,6 +411,7 @@ class PrimArrPattern(Pattern):
 class SameShapeConstraint:
     """The shapes of what several patterns match are provably equal. It counts once all of them have matched."""
 
+    @checked
     def __init__(self, *patterns: Pattern) -> None:
         self.patterns = patterns
         for pattern in patterns:
@@ -421,6 +451,7 @@ def _in_turn(pairs: list[tuple[Pattern, relax.Expr]], state: State) -> Iterator[
 class PatternSeq:
     """Patterns of which each is used by the next: what `^` and `>>` make."""
 
+    @checked
     def __init__(self, patterns: Sequence[Pattern]) -> None:
         self.patterns = tuple(patterns)
 
@@ -433,10 +464,12 @@ class PatternSeq:
     def __getitem__(self, index: int) -> Pattern:
         return self.patterns[index]
 
+    @checked
     def used_by(self, other: Pattern | PatternSeq, index: int = -1) -> PatternSeq:
         """What the last one matches is an operand of what the first of `other` matches."""
         return self._joined(other, index, False)
 
+    @checked
     def only_used_by(self, other: Pattern | PatternSeq, index: int = -1) -> PatternSeq:
         """As `used_by`, and nothing else uses it."""
         return self._joined(other, index, True)

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from relaxlang.base.arguments import checked
 from relaxlang.base.diagnostics import fail
 from relaxlang.base.recursion import deep_recursion
 from relaxlang.builder.construct import as_expr
@@ -32,6 +33,7 @@ Replace = Callable[[relax.Expr, Values, bool], Replacement | None]
 """Gives the replacement of a value from what variables are bound to, and whether it stands in a dataflow block."""
 
 
+@checked
 def rewrite_call(
     pattern: Pattern,
     rewriter: Callable[[relax.Expr, Found], Any],
@@ -55,6 +57,7 @@ def rewrite_call(
     return rewrite_values(func, replace, functions)
 
 
+@checked
 def rewrite_bindings(
     context: PatternContext,
     rewriter: Callable[[dict[Pattern, relax.Var], dict[relax.Var, relax.Expr]], Mapping[relax.Var, Any]],
@@ -162,10 +165,14 @@ class _Changes:
         inside = {b.var: b.value for b in block.bindings}
         for state in self.context.matches(block, values):
             found = {p: v for p, v in state.found.items() if isinstance(v, relax.Var)}
-            changes = {var: as_expr(value) for var, value in self.rewriter(found, dict(inside)).items()}
+            given = self.rewriter(found, dict(inside))
+            if not isinstance(given, Mapping):
+                fail("RLX0451", f"a rewriter of bindings gives new values by variable, not `{type(given).__name__}`")
+            changes = {var: as_expr(value) for var, value in given.items()}
             for var in changes:
                 if var not in inside:
-                    fail("RLX0451", f"`{var.name}` is not bound in the block that is rewritten")
+                    named = f"`{var.name}`" if isinstance(var, relax.Var) else f"{var!r}"
+                    fail("RLX0451", f"{named} is not bound in the block that is rewritten")
             yield [], {var: value for var, value in changes.items() if value is not inside[var]}
 
 

@@ -24,6 +24,7 @@ from functools import partial
 from typing import Any
 
 from relaxlang.arith import Analyzer
+from relaxlang.base.arguments import checked
 from relaxlang.base.diagnostics import Diagnostics, fail
 from relaxlang.base.recursion import deep_recursion
 from relaxlang.base.source import Source, Span
@@ -56,6 +57,7 @@ from relaxlang.syntax.parser import parse_surface
 class RewriteRule:
     """A rule: two functions of the same parameters. RLX0453 when they make no rule."""
 
+    @checked
     def __init__(
         self, name: str, pattern: relax.Function, replacement: relax.Function, span: Span | None = None
     ) -> None:
@@ -230,6 +232,7 @@ def _simplest(value: Any) -> Any:
 
 
 # --- reading and running ----------------------------------------------------------------------------------------------
+@checked
 def read_rules(source: Source) -> list[RewriteRule]:
     """The rules of a text: its classes under `@R.rewriter`, in order. Whatever else it holds is left alone.
 
@@ -259,6 +262,7 @@ def _rule(source: Source, stmt: tree.Stmt) -> RewriteRule:
     return RewriteRule(stmt.name, pattern, replacement, stmt.span)
 
 
+@checked
 def apply_rules(mod: IRModule, rules: Sequence[RewriteRule], rounds: int = 1) -> IRModule:
     """A module with rules applied to all its Relax functions, one after the other; `rounds` times, or until nothing
     changes."""
