@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from relaxlang.base.arguments import checked
 from relaxlang.base.diagnostics import RelaxlangError, fail
 from relaxlang.base.node import Node, node
 from relaxlang.ir.attrs import EMPTY, Attrs
@@ -44,13 +45,15 @@ UNCHECKED = "check_well_formed"
 
 class IRModule(Printable):
     """An immutable module: functions by name, in order; `attrs`; `global_infos` (lists by name); `operators`, the text
-    of the operators that it defines and of the compile-time functions which they use, by name.
+    of the operators that it defines and of the compile-time functions which they use, by name; `python`, the text of
+    functions of Python that are carried along and never run, by name.
 
     `mod["main"]` is a function; the `with_…` methods return changed copies.
     """
 
-    __slots__ = ("functions", "attrs", "global_infos", "name", "operators")
+    __slots__ = ("functions", "attrs", "global_infos", "name", "operators", "python")
 
+    @checked
     def __init__(
         self,
         functions: Mapping[str, AnyFunc],
@@ -58,16 +61,18 @@ class IRModule(Printable):
         global_infos: Mapping[str, tuple[Any, ...]] | None = None,
         name: str = "Module",
         operators: Mapping[str, str] | None = None,
+        python: Mapping[str, str] | None = None,
     ) -> None:
         self.functions: dict[str, AnyFunc] = dict(functions)
         self.attrs = attrs
         self.global_infos: dict[str, tuple[Any, ...]] = dict(global_infos or {})
         self.name = name
         self.operators: dict[str, str] = dict(operators or {})
+        self.python: dict[str, str] = dict(python or {})
 
     def __getitem__(self, name: str | GlobalVar) -> AnyFunc:
         name = name.name if isinstance(name, GlobalVar) else name
-        if name not in self.functions:
+        if not isinstance(name, str) or name not in self.functions:
             from relaxlang.base.suggest import did_you_mean
 
             near = did_you_mean(name, self.functions)
@@ -91,10 +96,12 @@ class IRModule(Printable):
         """The TensorIR functions, by name."""
         return ((n, f) for n, f in self.functions.items() if isinstance(f, PrimFunc))
 
+    @checked
     def global_var(self, name: str) -> GlobalVar:
         """The variable that refers to a function, with the function's struct info."""
         return GlobalVar(name, function_info(self[name]))
 
+    @checked
     def unique_name(self, hint: str) -> str:
         """`hint`, with a number where the module has that name already."""
         name, n = hint, 0
@@ -103,19 +110,22 @@ class IRModule(Printable):
             name = f"{hint}{n}" if not hint[-1:].isdigit() else f"{hint}_{n}"
         return name
 
+    @checked
     def with_function(self, name: str, function: AnyFunc) -> IRModule:
         """A copy with one function added or changed."""
         return self.with_functions({**self.functions, name: function})
 
+    @checked
     def with_functions(self, functions: Mapping[str, AnyFunc]) -> IRModule:
         """A copy with these functions; the module itself when each is the one it has."""
         if list(functions) == list(self.functions) and all(functions[n] is f for n, f in self.functions.items()):
             return self
-        return IRModule(functions, self.attrs, self.global_infos, self.name, self.operators)
+        return IRModule(functions, self.attrs, self.global_infos, self.name, self.operators, self.python)
 
+    @checked
     def with_attrs(self, attrs: Attrs) -> IRModule:
         """A copy with other attributes."""
-        return IRModule(self.functions, attrs, self.global_infos, self.name, self.operators)
+        return IRModule(self.functions, attrs, self.global_infos, self.name, self.operators, self.python)
 
     def __str__(self) -> str:
         return self.script()

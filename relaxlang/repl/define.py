@@ -55,6 +55,7 @@ class _Extension(ModuleElaborator):
         unit.attrs = dict(module.attrs)
         unit.global_infos = dict(module.global_infos)
         unit.own_operators = dict(module.operators)
+        unit.python = dict(module.python)
         super().__init__(unit)
         known = declare_functions(unit, module, replaced)
         self.order += known

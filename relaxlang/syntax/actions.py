@@ -11,6 +11,7 @@ from relaxlang.base.source import Span
 from relaxlang.syntax import tree
 from relaxlang.syntax.expr_actions import ExpressionActions
 from relaxlang.syntax.lexer import Token
+from relaxlang.syntax.python_text import python_def
 
 MAX_ELIFS = 200
 
@@ -152,6 +153,13 @@ class Actions(ExpressionActions):
                 self.error("RLX0011", "a class takes no keyword arguments", keyword.span)
         where = Span(self.source, name.start, name.end)
         return tree.ClassDef(name.text, bases, body, tuple(decorators), where, span=span)
+
+    def python(self, span: Span, text: Token) -> tree.Stmt:
+        """A function of Python under `@I.pyfunc`."""
+        made = python_def(text.text, Span(self.source, text.start, text.start).column - 1)
+        if not made.name:
+            self.error("RLX0011", "`@I.pyfunc` stands in front of a function", Span(self.source, text.start, text.end))
+        return made.replace(span=span)
 
     def def_name(self, span: Span, name: Token) -> Token:
         """The name in a header, with its place."""

@@ -28,7 +28,10 @@ class Includer:
     def __init__(
         self, roots: Sequence[str], read: Read, files: tuple[str, ...] = (), spans: tuple[Span, ...] = ()
     ) -> None:
-        self.roots = tuple(os.path.realpath(root) for root in roots)
+        try:
+            self.roots = tuple(os.path.realpath(root) for root in roots)
+        except ValueError as fault:  # a name that no folder can have
+            raise error("RLX0150", f"a folder of included files can't be read: {fault}", None) from None
         self.read = read
         self.files = files
         self.spans = spans

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 
 from relaxlang.base.diagnostics import Diagnostic, Fix, Label
 from relaxlang.base.source import Source, Span
+from relaxlang.syntax.python_text import begins_python, end_of_python
 from relaxlang.syntax.tables import Tables
 
 MAX_BLOCKS = 100
@@ -152,7 +153,10 @@ class Lexer:
                     kind, word = self._unicode_name(kind, word, start)
             elif kind == "MARK":
                 kind = marks[word]
-                if word in "()[]{}" and not self._bracket(word, start):
+                if word == "@" and not brackets and self.first_on_line(start) and begins_python(text, start, end):
+                    at = end_of_python(text, start, end)
+                    kind, word = "PYTHON", text[start:at]
+                elif word in "()[]{}" and not self._bracket(word, start):
                     kind = "UNREADABLE"
             elif kind == "NEWLINE":
                 if brackets or nested:

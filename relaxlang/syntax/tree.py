@@ -321,6 +321,14 @@ class ClassDef(Stmt):
 
 
 @node
+class PythonDef(Stmt):
+    """A function under `@I.pyfunc`: `text` is Python, at the margin, decorators included."""
+
+    name: str
+    text: str
+
+
+@node
 class Import(Stmt):
     """An import line; it is read and ignored. `text` is the line as written."""
 

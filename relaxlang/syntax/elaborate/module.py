@@ -132,8 +132,8 @@ class ModuleElaborator:
                 functions[name] = made
         if self.unit.tolerated:
             self.unit.attrs[UNCHECKED] = False
-        return IRModule(functions, Attrs(self.unit.attrs), self.unit.global_infos, self.unit.name,
-                        self.unit.own_operators)  # fmt: skip
+        unit = self.unit
+        return IRModule(functions, Attrs(unit.attrs), unit.global_infos, unit.name, unit.own_operators, unit.python)
 
     def _check_rule(self, node: tree.ClassDef) -> None:
         """A rule of rewriting holds two Relax functions: what to look for, and what to put in its place."""
@@ -177,6 +177,10 @@ class ModuleElaborator:
             return
         if isinstance(stmt, tree.FunctionDef):
             self._function(stmt, scope)
+        elif isinstance(stmt, tree.PythonDef):
+            if stmt.name in self.order or stmt.name in self.unit.python:
+                raise error("RLX0145", f"`{stmt.name}` is defined twice in the module", stmt.span)
+            self.unit.python[stmt.name] = stmt.text
         elif isinstance(stmt, tree.Assign):
             self._assign(stmt, scope)
         elif isinstance(stmt, tree.ExprStmt):

@@ -482,5 +482,5 @@ STATEMENTS: dict[type, Callable[[Body, Any, Scope], None]] = {
     tree.Assign: _assign, tree.AnnAssign: _ann_assign, tree.AugAssign: _aug_assign, tree.ExprStmt: _expr_stmt,
     tree.If: _if, tree.With: dataflow_block, tree.FunctionDef: _function, tree.Return: _return, tree.For: _loop,
     tree.While: _loop, tree.Assert: _assert, tree.Pass: _nothing, tree.Import: _nothing, tree.Break: _refuse,
-    tree.Continue: _refuse, tree.ClassDef: _refuse,
+    tree.Continue: _refuse, tree.ClassDef: _refuse, tree.PythonDef: _refuse,
 }  # fmt: skip

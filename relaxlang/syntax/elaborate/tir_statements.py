@@ -281,4 +281,5 @@ STATEMENTS: dict[type, Callable[[BodyElaborator, Any, Scope], None]] = {
     tree.If: _if, tree.While: _while, tree.For: _for, tree.With: _with, tree.Assert: _assert, tree.Return: _return,
     tree.Break: _leave(tir.Break, "break"), tree.Continue: _leave(tir.Continue, "continue"), tree.Pass: _nothing,
     tree.Import: _nothing, tree.FunctionDef: _function, tree.ClassDef: _refuse,
+    tree.PythonDef: _refuse,
 }  # fmt: skip

@@ -73,6 +73,7 @@ class Unit:
         self.recursive: set[str] = set()
         self.attrs: dict[str, Any] = {}
         self.own_operators: dict[str, str] = {}
+        self.python: dict[str, str] = {}
         self.name = "Module"
         self.verify = True
         self.tolerated = False

@@ -182,6 +182,10 @@ def _class(layout: Layout, stmt: tree.ClassDef) -> None:
     layout.block(stmt.body)
 
 
+def _python(layout: Layout, stmt: tree.PythonDef) -> None:
+    layout.put(stmt.text, place(stmt).start, "function")  # a line that is kept as it is written
+
+
 _STATEMENTS: dict[type, Callable[[Layout, Any], None]] = {
     tree.ExprStmt: _simple(lambda s: several(s.value)),
     tree.Assign: _simple(_assign),
@@ -199,4 +203,5 @@ _STATEMENTS: dict[type, Callable[[Layout, Any], None]] = {
     tree.With: _with,
     tree.FunctionDef: _function,
     tree.ClassDef: _class,
+    tree.PythonDef: _python,
 }

@@ -63,6 +63,8 @@ class Places:
                 continue
             start = token.start if start < 0 else start
             end, words = token.end, words + 1
+            if token.type == "PYTHON":
+                words, long_string = 2, True  # it stays as it is written
             if token.type == "STRING" and "\n" in token.text:
                 long_string = True
                 self.strings.append((token.start, token.end))

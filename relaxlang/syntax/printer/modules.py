@@ -6,12 +6,13 @@ from typing import Any
 
 from relaxlang.ir import relax, tir
 from relaxlang.ir.module import UNCHECKED, DeviceMesh, DummyGlobalInfo, IRModule
-from relaxlang.syntax.document import Doc, bracket, concat
+from relaxlang.syntax.document import INDENT, Doc, bracket, concat
 from relaxlang.syntax.printer.core import Printer, emits, prints
 from relaxlang.syntax.printer.prim_funcs import emit_prim_func
 from relaxlang.syntax.printer.relax_bindings import emit_function
 from relaxlang.syntax.printer.relax_exprs import extern_doc
 from relaxlang.syntax.printer.values import mapping_doc, value_doc
+from relaxlang.syntax.python_text import moved
 from relaxlang.syntax.scalars import string_text
 
 
@@ -34,7 +35,7 @@ def _module(p: Printer, module: IRModule) -> None:
     _definitions(p, module)
     faulty = UNCHECKED in module.attrs
     p.line("@I.ir_module(check_well_formed=False)" if faulty else "@I.ir_module")
-    p.line(f"class {p.module_name}:")
+    p.line(f"class {p.module_name}(BasePyModule):" if module.python else f"class {p.module_name}:")
     p.indent += 1
     empty = True
     attrs = module.attrs.without(UNCHECKED)
@@ -45,6 +46,12 @@ def _module(p: Printer, module: IRModule) -> None:
         pairs = [concat(string_text(k), ": ", _infos(p, v)) for k, v in module.global_infos.items()]
         p.line(concat("I.module_global_infos(", bracket("{", pairs, "}"), ")"))
         empty = False
+    for text in module.python.values():
+        if not empty:
+            p.blank()
+        empty = False
+        first, *rest = moved(text, INDENT * p.indent).split("\n")
+        p.lines += [(p.indent, first), *((0, line) for line in rest)]
     for name, function in module.functions.items():
         if not empty:
             p.blank()
