@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from relaxlang.base.diagnostics import DiagnosticError, RelaxlangError
 from relaxlang.base.version import __version__
+from relaxlang.ir.configuration.host import Host, install_host
 from relaxlang.ir.printing import install_printer
 
 if TYPE_CHECKING:
@@ -24,9 +25,12 @@ if TYPE_CHECKING:
     from relaxlang.builder.construct import const, struct_info
     from relaxlang.builder.construct import var as Var
     from relaxlang.codegen.pool import set_num_threads
-    from relaxlang.codegen.target import Target
     from relaxlang.driver import build, load, load_module, lower, parse
     from relaxlang.interp import run as interpret
+    from relaxlang.ir.configuration.compiler_config import CompilerConfig
+    from relaxlang.ir.configuration.executor import Executor
+    from relaxlang.ir.configuration.runtime import Runtime
+    from relaxlang.ir.configuration.target import Target
     from relaxlang.ir.module import IRModule
     from relaxlang.ir.structural import assert_structural_equal, structural_equal, structural_hash
     from relaxlang.ops import python_api as op
@@ -37,7 +41,7 @@ if TYPE_CHECKING:
     from relaxlang.schedule import Schedule
 
 __all__ = [
-    "__version__", "BlockBuilder", "DiagnosticError", "IRModule", "NDArray", "RelaxlangError", "Schedule",
+    "__version__", "BlockBuilder", "CompilerConfig", "DiagnosticError", "Executor", "IRModule", "NDArray", "RelaxlangError", "Runtime", "Schedule",
     "ShapeTuple", "Target", "Var", "VirtualMachine", "array", "assert_structural_equal", "build", "const", "cpu",
     "dpl", "get_global_func", "interpret", "load", "load_module", "lower", "op", "parse", "register_func", "script",
     "set_num_threads", "struct_info", "structural_equal", "structural_hash", "te", "transform",
@@ -46,11 +50,14 @@ __all__ = [
 # Where each lazily imported name lives; one that names no attribute is the module itself.
 _HOMES = {
     "BlockBuilder": "builder.block_builder:BlockBuilder",
+    "CompilerConfig": "ir.configuration.compiler_config:CompilerConfig",
+    "Executor": "ir.configuration.executor:Executor",
     "IRModule": "ir.module:IRModule",
     "NDArray": "runtime.ndarray:NDArray",
+    "Runtime": "ir.configuration.runtime:Runtime",
     "Schedule": "schedule:Schedule",
     "ShapeTuple": "runtime.ndarray:ShapeTuple",
-    "Target": "codegen.target:Target",
+    "Target": "ir.configuration.target:Target",
     "Var": "builder.construct:var",
     "VirtualMachine": "runtime.vm:VirtualMachine",
     "array": "runtime.ndarray:array",
@@ -100,3 +107,13 @@ def _script(node: Any, **options: Any) -> str:
 
 
 install_printer(_script)
+
+
+def _host() -> Host:
+    """This machine, looked at when a target first needs it (which imports LLVM)."""
+    from relaxlang.codegen.target import probe
+
+    return probe()
+
+
+install_host(_host)

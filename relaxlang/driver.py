@@ -6,7 +6,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from relaxlang.base.diagnostics import DiagnosticError, RelaxlangError, fail
+from relaxlang.base.arguments import checked
+from relaxlang.base.diagnostics import RelaxlangError, fail
 from relaxlang.base.source import Source
 from relaxlang.ir.module import IRModule, require_module
 from relaxlang.ops import default_operators
@@ -21,6 +22,7 @@ LARGE = 1 << 14
 """Elements in the arguments of a kernel that is worth compiling to be run once."""
 
 
+@checked
 def parse(
     text: str,
     filename: str | None = None,
@@ -58,6 +60,7 @@ def parse_source(
     )
 
 
+@checked
 def load(
     path: str | os.PathLike[str],
     *,
@@ -81,19 +84,25 @@ def read_file(name: str) -> bytes:
         fail("RLX0017", f"`{name}` is a directory, not a file")
     except OSError as fault:
         fail("RLX0017", f"`{name}` can't be read: {fault.strerror or fault}")
+    except ValueError as fault:  # a name that no file can have
+        fail("RLX0017", f"{name!r} can't be read: {fault}")
 
 
 def lower(
-    mod: IRModule, pipeline: str | Pass = "default", *, target: Any = None, context: PassContext | None = None
+    mod: IRModule,
+    pipeline: str | Pass | Sequence[Pass] = "default",
+    *,
+    target: Any = None,
+    context: PassContext | None = None,
 ) -> IRModule:
     """The module after a pipeline; what the code generator takes when the pipeline ends as the default one does."""
     require_module(mod)
-    from relaxlang.passes.base import PassContext
+    from relaxlang.ir.configuration.compiler_config import CompilerConfig
     from relaxlang.passes.pipelines import pipeline as read_pipeline
 
-    ctx = context or PassContext.current()
-    if ctx.target is None and target is not None:
-        ctx.target = target
+    ctx = _context(context)
+    if ctx.target is None:
+        ctx.target = target if target is not None else CompilerConfig.of(mod).primitive_target
     if ctx.evaluate is None:
         ctx.evaluate = evaluate
     return read_pipeline(pipeline)(mod, ctx)
@@ -118,61 +127,71 @@ def build(
     mod: IRModule,
     target: Any = None,
     target_host: Any = None,
-    executor: str | None = None,
-    runtime: str | None = None,
+    executor: Any = None,
+    runtime: Any = None,
     params: Mapping[str, Any] | None = None,
-    mod_name: str = "default",
-    pipeline: str | Pass = "default",
+    mod_name: str | None = None,
+    pipeline: str | Pass | Sequence[Pass] = "default",
     pass_context: PassContext | None = None,
 ) -> RuntimeModule:
     """Compile a module, at any stage of lowering, to something that runs.
 
-    `target` is `"llvm"` with options, or None: this machine with all its features. `params` binds parameters of `main`
-    to arrays. `pipeline` names the passes to run first: `"default"`, `"minimum"` (lowering alone), or text. A module
-    without Relax functions gives its PrimFuncs alone. Raises `DiagnosticError`.
+    `target` is a `Target` or what makes one (`"llvm -mcpu=…"`, a mapping, JSON, a tag), or several: a list with a
+    default or a mapping by name; None is the target of `with Target(…)`, else this machine with all its features.
+    `target_host` is the target of the code around kernels. `executor` and `runtime` are an `Executor` and a `Runtime`,
+    their names or mappings (default: `vm`, `cpp`). `params` binds parameters of `main` to arrays. `mod_name` begins the
+    names of global symbols. `pipeline` names the passes to run first: `"default"`, `"minimum"` (lowering alone), or
+    text. What is not given is taken from the attributes of the module, and all of it is written there, to be read at
+    any pass by `CompilerConfig.of(mod)`, and on `ir_module` of the result. A module without Relax functions gives its
+    PrimFuncs alone. Raises `DiagnosticError`.
     """
-    from relaxlang.codegen.target import as_target
-
     require_module(mod)
-    for given, known, what in ((executor, ("vm",), "executor"), (runtime, ("cpp", "c++"), "runtime")):
-        if given is not None and given not in known:
-            fail("RLX5022", f"there is no {what} `{given}`", help=f"available: {', '.join(known)}")
-    chosen = as_target(target)
-    if target_host is not None and as_target(target_host) != chosen:
-        fail("RLX5022", "a host target other than the target is not supported", help="leave `target_host` out")
-    if params:
+    context = _context(pass_context)
+    mod = with_config(mod, target, target_host, executor, runtime, mod_name, context)
+    if params is not None:
         from relaxlang.passes.relax.bind_params import bind_params
 
         mod = bind_params(mod, "main", params)
-    lowered = lower(mod, pipeline, target=chosen, context=pass_context)
-    return generate(lowered, chosen)
+    return generate(lower(mod, pipeline, context=context))
+
+
+def _context(given: PassContext | None) -> PassContext:
+    """The pass context that was given, else the one that is open."""
+    from relaxlang.passes.base import PassContext
+
+    if given is not None and not isinstance(given, PassContext):
+        fail("RLX0454", f"the pass context must be a `PassContext`, not `{type(given).__name__}`")
+    return PassContext.current() if given is None else given
+
+
+def with_config(
+    mod: IRModule,
+    target: Any = None,
+    target_host: Any = None,
+    executor: Any = None,
+    runtime: Any = None,
+    mod_name: str | None = None,
+    context: PassContext | None = None,
+) -> IRModule:
+    """The module with what `build` would be asked for as its attributes."""
+    from relaxlang.ir.configuration.configure import configure
+
+    settings = _context(context).settings()
+    return configure(mod, target, target_host, executor, runtime, mod_name, settings).put_on(mod)
 
 
 def generate(lowered: IRModule, target: Any = None) -> RuntimeModule:
-    """The program that a lowered module is: machine code for its PrimFuncs, bytecode for its Relax functions."""
-    from relaxlang.codegen.kernel import build_kernels, load_kernels
-    from relaxlang.codegen.target import as_target
-    from relaxlang.codegen.vm import emit_functions
-    from relaxlang.runtime.exec_builder import ExecBuilder
-    from relaxlang.runtime.module import RuntimeModule
+    """The program of a lowered module, for the executor and targets in its attributes; `target` replaces the latter."""
+    from relaxlang.codegen.executors import back_end
+    from relaxlang.ir.configuration.compiler_config import CONFIG, CompilerConfig
 
-    chosen = as_target(target)
-    builder = ExecBuilder()
-    try:
-        kernels = build_kernels(dict(lowered.prim_funcs()), chosen)
-        for kernel in kernels.values():
-            builder.declare_kernel(kernel.signature)
-        emit_functions(lowered, builder)
-    except DiagnosticError as fault:
-        from relaxlang.syntax.printer.locate import show_nodes
-
-        show_nodes(fault, lowered, "<lowered module>")
-        raise
-    executable = builder.get(tuple(k.object_code for k in kernels.values()))
-    loaded = load_kernels(kernels) if chosen.runs_here else {}
-    return RuntimeModule(executable, loaded, lowered)
+    if target is not None or CONFIG not in lowered.attrs:
+        lowered = with_config(lowered, target)
+    config = CompilerConfig.of(lowered)
+    return back_end(config)(lowered, config)
 
 
+@checked
 def load_module(path: str | os.PathLike[str]) -> RuntimeModule:
     """A program that `export_library` wrote. Damaged, foreign and newer files are `DiagnosticError`s."""
     import relaxlang.codegen  # noqa: F401 - installs what links the kernels

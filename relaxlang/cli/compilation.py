@@ -147,11 +147,11 @@ class Compilation:
 
     def runnable(self) -> RuntimeModule:
         """The program with its kernels in this process, or RLX5018 when it is for another machine."""
-        from relaxlang.runtime.module import RuntimeModule
+        from relaxlang.runtime.module import runtime_module
 
         program = self.program
         if not program.kernels and program.executable.objects:
-            return RuntimeModule(program.executable, None, program.ir_module)
+            return runtime_module(program.executable, None, program.ir_module)
         return program
 
     @cached_property

@@ -32,11 +32,17 @@ def _pipelines() -> Iterator[Row]:
 
 
 def _targets() -> Iterator[Row]:
-    from relaxlang.codegen.target import OPTIONS, Target, host_cpu, host_triple
+    from relaxlang.ir.configuration.host import this_machine
+    from relaxlang.ir.configuration.target import TARGETS, list_tags
 
-    yield "llvm", f"this machine: {host_cpu()}, {host_triple()}, {len(Target().mattr.split(','))} features"
-    for name, kind in OPTIONS.items():
-        yield f"-{name}", "a whole number" if kind is int else "text"
+    host = this_machine()
+    for kind in TARGETS.kinds():
+        yield kind.name, kind.help
+        for option in kind.options:
+            yield f"{kind.name} -{option.name}", f"{option.help}; {option.takes}"
+    for tag, target in list_tags().items():
+        yield tag, str(target.without("tag"))
+    yield "(this machine)", f"{host.cpu}, {host.triple}, {len(host.features.split(','))} features"
 
 
 def _codes() -> Iterator[Row]:

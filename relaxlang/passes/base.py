@@ -15,6 +15,8 @@ from typing import Any, ClassVar
 
 from relaxlang.base.diagnostics import DiagnosticError, fail
 from relaxlang.base.recursion import deep_recursion
+from relaxlang.ir.attrs import Attrs
+from relaxlang.ir.configuration.frozen import check_frozen
 from relaxlang.ir.module import AnyFunc, IRModule
 from relaxlang.ir.relax import Function
 from relaxlang.ir.tir import PrimFunc
@@ -209,9 +211,23 @@ class PassContext:
                 fault.add_note(f"in the pass `{step}`")
                 _show_nodes(fault, mod, step)
             raise
+        check_frozen(mod, made, step.name)
         for instrument in self.instruments:
             instrument.after(made, step)
         return made
+
+    def settings(self) -> Attrs:
+        """The context's settings as plain data; of an option that is none only its type is told."""
+        config = {name: v if _is_plain(v) else f"<{type(v).__name__}>" for name, v in sorted(self.config.items())}
+        return Attrs({"opt_level": self.opt_level, "disabled": sorted(self.disabled), "config": config})
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return all(_is_plain(v) for v in value)
+    if isinstance(value, Mapping):
+        return all(isinstance(k, str) and _is_plain(v) for k, v in value.items())
+    return value is None or isinstance(value, (bool, int, float, str))
 
 
 def _show_nodes(fault: DiagnosticError, mod: IRModule, step: Pass) -> None:

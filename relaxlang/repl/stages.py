@@ -73,11 +73,11 @@ class Stages:
     @cached_property
     def runnable(self) -> RuntimeModule:
         """The built program with its kernels in this process. RLX5018 when it is for another machine."""
-        from relaxlang.runtime.module import RuntimeModule
+        from relaxlang.runtime.module import runtime_module
 
         program = self.program
         if not program.kernels and program.executable.objects:
-            return RuntimeModule(program.executable, None, program.ir_module)
+            return runtime_module(program.executable, None, program.ir_module)
         return program
 
     @cached_property
@@ -85,7 +85,7 @@ class Stages:
         """A virtual machine with the program."""
         from relaxlang.runtime.vm import VirtualMachine
 
-        return VirtualMachine(self.runnable)
+        return VirtualMachine(self.runnable, exec_mode="bytecode")  # so that errors tell where they come from
 
     @cached_property
     def lines(self) -> LineTable:

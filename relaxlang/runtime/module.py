@@ -13,10 +13,14 @@ from relaxlang.runtime.errors import unknown_function
 from relaxlang.runtime.executable import Executable
 from relaxlang.runtime.kernel import Kernel
 from relaxlang.runtime.kernel_signature import SYMBOL_PREFIX
+from relaxlang.runtime.native import ExecMode, Program
 from relaxlang.runtime.registry import PackedFunc
 
 if TYPE_CHECKING:
     from relaxlang.runtime.vm import VirtualMachine
+
+EXECUTOR_MAKERS = ("create_executor", "default")
+"""The names by which a runtime module gives what makes its executors."""
 
 Linker = Callable[[Executable], Mapping[str, Kernel]]
 Exporter = Callable[["RuntimeModule", str], None]
@@ -62,13 +66,18 @@ def link(executable: Executable) -> Mapping[str, Kernel]:
 
 
 class RuntimeModule:
-    """A built program: the executable and its kernels.
+    """A built program: an executable and its kernels.
 
-    `rt_mod["name"]` is a kernel (called with all its buffers, outputs included), a Relax function, or one of
-    `"create_executor"` and its alias `"default"`: functions from a device to a fresh `VirtualMachine`. A module of
-    PrimFuncs alone has no executor. Machines made from one module share nothing that changes. `ir_module` is for the
-    compiler to keep what the program was built from.
+    `rt_mod["name"]` is a kernel, called with all its buffers, outputs included. What was built for an executor is a
+    subclass, which adds the functions that the executor runs, and `"create_executor"` with its alias `"default"`:
+    functions from a device to a fresh executor. Executors of one module share nothing that changes. A module of
+    PrimFuncs alone has none. `ir_module` is for the compiler to keep what the program was built from.
+
+    `exec_mode` is how machines made from the module run their functions, `native_code` the native program they share.
     """
+
+    exec_mode: ExecMode = "native"
+    native_code: Program | None = None
 
     def __init__(
         self, executable: Executable, kernels: Mapping[str, Kernel] | None = None, ir_module: Any = None
@@ -81,10 +90,6 @@ class RuntimeModule:
         """A function by name; RLX6008 (also a KeyError) when there is none."""
         if name in self.kernels:
             return self.kernels[name]
-        if name in self._relax_names():
-            return self.create_executor()[name]
-        if name in ("create_executor", "default") and self._relax_names():
-            return self.create_executor
         unknown_function(name, "the module has no function", self.function_names)
 
     def __contains__(self, name: object) -> bool:
@@ -93,17 +98,11 @@ class RuntimeModule:
     @property
     def function_names(self) -> list[str]:
         """What `rt_mod[name]` knows."""
-        relax = self._relax_names()
-        factories = ["create_executor", "default"] if relax else []
-        return list(dict.fromkeys([*relax, *self.kernels, *factories]))
+        return list(self.kernels)
 
-    def create_executor(self, device: Device | None = None) -> VirtualMachine:
-        """A fresh machine for the module's Relax functions; RLX6008 when it has none."""
-        from relaxlang.runtime.vm import VirtualMachine
-
-        if not self._relax_names():
-            unknown_function("create_executor", "a module without Relax functions has no", ())
-        return VirtualMachine(self, device)
+    def create_executor(self, device: Device | None = None) -> Any:
+        """A fresh executor for the module's functions; RLX6008 when it has none."""
+        unknown_function("create_executor", "a module without Relax functions has no", ())
 
     def stats(self) -> str:
         """A summary of the executable."""
@@ -131,8 +130,40 @@ class RuntimeModule:
     def __repr__(self) -> str:
         return f"<runtime module of {', '.join(self.function_names)}>"
 
+
+class VMExecutorFactory(RuntimeModule):
+    """A program for the virtual machine: `rt_mod["main"]` is a Relax function, `rt_mod["create_executor"](device)` a
+    fresh `VirtualMachine`."""
+
+    def __getitem__(self, name: str) -> PackedFunc:
+        """A kernel, a Relax function on a machine of its own, or the maker of machines. RLX6008 as a KeyError."""
+        if name in self._relax_names():
+            return self.create_executor()[name]
+        if name in EXECUTOR_MAKERS and name not in self.kernels:
+            return self.create_executor
+        return super().__getitem__(name)
+
+    @property
+    def function_names(self) -> list[str]:
+        """What `rt_mod[name]` knows."""
+        return list(dict.fromkeys([*self._relax_names(), *self.kernels, *EXECUTOR_MAKERS]))
+
+    def create_executor(self, device: Device | None = None) -> VirtualMachine:
+        """A fresh machine for the module's Relax functions."""
+        from relaxlang.runtime.vm import VirtualMachine
+
+        return VirtualMachine(self, device)
+
     def _relax_names(self) -> list[str]:
         return [f.name for f in self.executable.vm_functions()]
+
+
+def runtime_module(
+    executable: Executable, kernels: Mapping[str, Kernel] | None = None, ir_module: Any = None
+) -> RuntimeModule:
+    """The runtime module of an executable: a `VMExecutorFactory` when it has Relax functions."""
+    has_functions = next(executable.vm_functions(), None) is not None
+    return (VMExecutorFactory if has_functions else RuntimeModule)(executable, kernels, ir_module)
 
 
 def load_module(path: str | os.PathLike[str]) -> RuntimeModule:
@@ -144,7 +175,7 @@ def load_module(path: str | os.PathLike[str]) -> RuntimeModule:
     shown = os.fspath(path)
     if os.path.splitext(shown)[1] in (".so", ".dylib", ".dll"):
         return _load_library(shown)
-    return RuntimeModule(Executable.load(shown))
+    return runtime_module(Executable.load(shown))
 
 
 def _load_library(path: str) -> RuntimeModule:
@@ -169,4 +200,4 @@ def _load_library(path: str) -> RuntimeModule:
             fail("RLX6019", f"`{path}` lacks the kernel `{signature.name}`")
         where = ctypes.cast(symbol, ctypes.c_void_p).value or 0
         kernels[signature.name] = Kernel(signature, where, library)
-    return RuntimeModule(executable, kernels)
+    return runtime_module(executable, kernels)

@@ -125,6 +125,12 @@ COMPILER: dict[str, CodeInfo] = {
         "no such pair to fuse",
         "Fusion looks at kernels in one dataflow block of which one uses the other's result.",
     ),
+    "RLX3140": CodeInfo(
+        "a pass lost a frozen attribute",
+        "The attributes of a module that `frozen_attrs` lists must survive every pass unchanged; a build freezes those "
+        "that hold its configuration. A pass that makes a new module keeps the attributes of the old one.",
+    ),
+    "RLX3141": CodeInfo("attribute that cannot be frozen", "The module has no attribute of that name."),
     "RLX3130": CodeInfo(
         "a pass changes what the program computes",
         "`relaxc --check-passes` interprets the program after every pass. The result, or a rule of the language, did not "
@@ -155,8 +161,39 @@ COMPILER: dict[str, CodeInfo] = {
         "a pass that moves or removes bindings may have broken it. `relaxc --check` on the printed module finds the place.",
     ),
     "RLX5022": CodeInfo(
-        "build option that does not exist",
-        "`relaxlang.build` knows the executor `vm` and the runtime `cpp`; the host target is the target itself.",
+        "unknown executor or runtime",
+        "`relaxlang.build` takes the executors that `relaxc --list=executors` shows and the runtimes of "
+        '`relaxc --list=runtimes`, by name or as mappings: `{"kind": "aot", "unpacked-api": True}`.',
+    ),
+    "RLX5023": CodeInfo(
+        "unknown option of an executor or runtime",
+        "The kind has no option of that name; the message lists those it has. Options of the executor are not options of "
+        "the runtime or of the target.",
+    ),
+    "RLX5024": CodeInfo(
+        "wrong value of an option of an executor or runtime",
+        "Options are truth values, whole numbers or one of a few words.",
+    ),
+    "RLX5025": CodeInfo(
+        "name that is registered already",
+        "Kinds of targets, executors and runtimes, their aliases, and tags of targets have one meaning each; "
+        "`override=True` gives a name another.",
+    ),
+    "RLX5026": CodeInfo(
+        "executor without a back end",
+        "The kind of executor is known, but nothing makes code for it: `register_executor` takes the kind together with "
+        "its back end.",
+    ),
+    "RLX5027": CodeInfo(
+        "target of a function is not clear",
+        'With several targets every function states its own, by `R.func_attr({"target": …})`, or there is one default: '
+        "the target that is called `default`, or the one of a list that is marked by `-default`. When no target is given "
+        "and some functions state one, all of them must.",
+    ),
+    "RLX5028": CodeInfo(
+        "settings of a build that do not go together",
+        "An executor needs a target and a runtime that it can work with: `vm` and `graph` run in this process, on the "
+        "runtime `cpp`, with code that LLVM makes; C source and code for programs without Python are made by `aot`.",
     ),
     "RLX5030": CodeInfo(
         "no linker for a shared library",

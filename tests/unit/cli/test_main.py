@@ -155,7 +155,7 @@ def test_several_files(run):
         (["-o", "-"], ["RLX7003", "--emit"]),
         (["mlp.rlx", "-o", "x.o"], ["RLX7003", "several files"]),
         (["--target=cuda"], ["RLX5001"]),
-        (["--target=llvm -mcpux=1"], ["RLX5002", "-mcpu"]),
+        (["--target=llvm -mcpux=1"], ["RLX5002", "`mcpu`"]),
         (["--check", "--run"], ["RLX7003"]),
         (["--arg=i64=1"], ["RLX7003", "add `--run`"]),
         (["mlp.rlx", "--run", "--save-result=x.npy"], ["RLX7003", "several programs"]),

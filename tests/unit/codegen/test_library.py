@@ -10,7 +10,7 @@ import pytest
 import relaxlang
 from relaxlang.base.diagnostics import DiagnosticError
 from relaxlang.codegen import library
-from relaxlang.runtime.module import RuntimeModule
+from relaxlang.runtime.module import runtime_module
 
 PROGRAM = """
 @I.ir_module
@@ -87,7 +87,7 @@ def test_code_for_another_machine_is_refused(built, tmp_path):
     executable = built.executable.with_objects((foreign, *built.executable.objects[1:]))
     for suffix in (".rlxe", ".so"):
         path = tmp_path / f"foreign{suffix}"
-        RuntimeModule(executable, built.kernels).export_library(path)
+        runtime_module(executable, built.kernels).export_library(path)
         with pytest.raises(DiagnosticError, match="lacks teleportation") as caught:
             relaxlang.load_module(path)
         assert caught.value.diagnostics[0].code == "RLX5018"

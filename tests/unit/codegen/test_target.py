@@ -28,10 +28,10 @@ def test_texts_and_mappings_mean_the_same() -> None:
 @pytest.mark.parametrize(
     "spec, code, words",
     [
-        ("lvm", "RLX5001", "`llvm`"), ("cuda -arch=sm_90", "RLX5001", "processors"),
-        ("llvm -mcup=x", "RLX5002", "-mcpu"),
+        ("lvm", "RLX5001", "`llvm`"), ("cuda -arch=sm_90", "RLX5001", "target kinds are `llvm`, `c`"),
+        ("llvm -mcup=x", "RLX5002", "`mcpu`"),
         ("llvm -num-cores=two", "RLX5003", "whole number"), ("llvm mcpu", "RLX5003", "no option"),
-        ({"kind": "llvm", "cpu": 3}, "RLX5002", "-mcpu"), (3, "RLX5003", "int"), ("llvm -mcpu='x", "RLX5003", "quot"),
+        ({"kind": "llvm", "cpu": 3}, "RLX5002", "`mcpu`"), (3, "RLX5003", "int"), ("llvm -mcpu='x", "RLX5003", "quot"),
     ],
 )  # fmt: skip
 def test_what_is_no_target(spec: object, code: str, words: str) -> None:

@@ -12,13 +12,13 @@ from relaxlang.runtime import module
 from relaxlang.runtime.device import cpu
 from relaxlang.runtime.exec_builder import ExecBuilder
 from relaxlang.runtime.executable import ObjectCode
-from relaxlang.runtime.module import RuntimeModule, load_module
+from relaxlang.runtime.module import RuntimeModule, load_module, runtime_module
 from relaxlang.runtime.vm import VirtualMachine
 
 
 @pytest.fixture
 def rt_mod():
-    return RuntimeModule(programs.adder(), programs.kernels())
+    return runtime_module(programs.adder(), programs.kernels())
 
 
 @pytest.fixture(autouse=True)
@@ -58,7 +58,7 @@ def test_functions(rt_mod):
 def test_a_module_of_kernels_has_no_executor():
     b = ExecBuilder()
     b.declare_kernel(programs.ADD)
-    rt_mod = RuntimeModule(b.get(), programs.kernels())
+    rt_mod = runtime_module(b.get(), programs.kernels())
     for name in ("create_executor", "default"):
         with pytest.raises(KeyError) as caught:
             rt_mod[name]
@@ -70,7 +70,7 @@ def test_a_module_of_kernels_has_no_executor():
 def test_rlxe_is_linked_by_the_installed_linker(tmp_path):
     ex = programs.adder().with_objects((ObjectCode(b"code", "triple", "cpu", "+x"),))
     path = tmp_path / "m.rlxe"
-    RuntimeModule(ex, programs.kernels()).export_library(path)
+    runtime_module(ex, programs.kernels()).export_library(path)
     with pytest.raises(DiagnosticError, match="no linker"):
         load_module(path)
     given = []

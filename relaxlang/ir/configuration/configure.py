@@ -1,0 +1,92 @@
+"""From the arguments of `build` and what a module says itself to one configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from relaxlang.base.diagnostics import fail
+from relaxlang.ir.attrs import EMPTY, Attrs
+from relaxlang.ir.configuration.compiler_config import EXECUTOR, RUNTIME, TARGETS, CompilerConfig
+from relaxlang.ir.configuration.executor import EXECUTORS, Executor
+from relaxlang.ir.configuration.runtime import RUNTIMES, Runtime
+from relaxlang.ir.configuration.target import Target, as_target
+from relaxlang.ir.module import IRModule
+
+DEFAULT = "default"
+
+
+def configure(
+    mod: IRModule,
+    target: Any = None,
+    target_host: Any = None,
+    executor: Any = None,
+    runtime: Any = None,
+    mod_name: str | None = None,
+    pass_context: Attrs = EMPTY,
+) -> CompilerConfig:
+    """The configuration that the arguments of `build` make together with the attributes of the module.
+
+    An argument counts more than an attribute, an attribute more than a default; what old target texts say of executor
+    and runtime counts where no argument does. RLX5022 to RLX5024, RLX5027 and the target's codes for what is wrong.
+    """
+    of = CompilerConfig.of(mod)
+    targets = read_targets(target) if target is not None else dict(of.targets) if TARGETS in mod.attrs else _current()
+    legacy = next((t.legacy for t in targets.values() if t.legacy), {})
+    said_executor, said_runtime = _legacy(legacy)
+    if executor is None:
+        executor = said_executor or (of.executor if EXECUTOR in mod.attrs else "vm")
+    if runtime is None:
+        runtime = said_runtime or (of.runtime if RUNTIME in mod.attrs else "cpp")
+    default = targets.get(DEFAULT)
+    host = as_target(target_host) if target_host is not None else default.host if default is not None else None
+    if target_host is not None:
+        targets = {name: Target(t, host=host) for name, t in targets.items()}
+    return CompilerConfig(
+        executor if isinstance(executor, Executor) else Executor(executor),
+        runtime if isinstance(runtime, Runtime) else Runtime(runtime),
+        targets,
+        host or default or Target(),
+        mod_name if mod_name is not None else of.mod_name,
+        pass_context,
+    )
+
+
+def _current() -> dict[str, Target]:
+    return {DEFAULT: Target.current() or Target()}
+
+
+def read_targets(spec: Any) -> dict[str, Target]:
+    """Targets by name: of one target in any form, of a mapping from names to targets, or of a list, whose entry marked
+    `default` (or whose only one) is the default and whose others are named by their tag or text.
+
+    RLX5027 when a list has several defaults.
+    """
+    if isinstance(spec, Mapping) and "kind" not in spec and spec and all(_is_target(v) for v in spec.values()):
+        return {str(name): as_target(one) for name, one in spec.items()}
+    if not isinstance(spec, Sequence) or isinstance(spec, str):
+        return {DEFAULT: as_target(spec)}
+    if not spec:
+        fail("RLX5003", "the list of targets is empty")
+    read = [as_target(one) for one in spec]
+    marked = [t for t in read if t.options.get(DEFAULT)] or (read if len(read) == 1 else [])
+    if len(marked) > 1:
+        fail("RLX5027", f"{len(marked)} targets of the list are marked as the default: {', '.join(map(str, marked))}")
+    return {DEFAULT if t in marked else str(t.options.get("tag", t)): t.without(DEFAULT) for t in read}
+
+
+def _is_target(value: Any) -> bool:
+    return isinstance(value, (Target, Mapping)) or (isinstance(value, str) and bool(value.strip()))
+
+
+def _legacy(options: Mapping[str, Any]) -> tuple[Executor | None, Runtime | None]:
+    """The executor and the runtime that options of an old target text stand for."""
+    rest = dict(options)
+    executor, runtime = rest.pop("executor", None), rest.pop("runtime", None)
+    wanted = EXECUTORS.find(executor or "vm")
+    own = {name: value for name, value in rest.items() if wanted.option(name) is not None}
+    others = {name: value for name, value in rest.items() if name not in own}
+    made = Executor(wanted.name, own) if executor or own else None
+    if not runtime and not others:
+        return made, None
+    return made, Runtime(RUNTIMES.find(runtime or "cpp").name, others)
