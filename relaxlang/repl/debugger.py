@@ -14,9 +14,10 @@ from typing import Any, Literal, NamedTuple
 
 from relaxlang.base.diagnostics import RelaxlangError
 from relaxlang.repl.lines import Line, LineTable
+from relaxlang.runtime.bytecode import Bytecode, Frame
 from relaxlang.runtime.executable import Executable
 from relaxlang.runtime.module import RuntimeModule
-from relaxlang.runtime.vm import Frame, VirtualMachine
+from relaxlang.runtime.vm import VirtualMachine
 
 Order = Literal["step", "next", "finish", "continue"]
 
@@ -192,7 +193,7 @@ def post_mortem(error: RelaxlangError, table: LineTable, executable: Executable)
     """Where a program was when it raised `error`, outermost frame first: the machine's loop is found in the traceback,
     so that a run costs nothing extra until it fails."""
     params = {f.name: f.params for f in executable.vm_functions()}
-    run = VirtualMachine._run.__code__
+    run = Bytecode.run.__code__
     trace: TracebackType | None = error.__traceback__
     frames: list[tuple[Any, int, list[Any]]] = []
     while trace is not None:

@@ -175,6 +175,10 @@ class Executable:
         """The Relax functions, in the table's order."""
         return (f for f in self.functions if isinstance(f, VMFunction))
 
+    def code_of(self, function: VMFunction) -> tuple[Instruction, ...]:
+        """The instructions of a Relax function."""
+        return self.instructions[function.start : function.start + function.count]
+
     def kernel_signatures(self) -> Iterator[KernelSignature]:
         """The signatures of the kernels, in the table's order."""
         return (f.signature for f in self.functions if isinstance(f, KernelFunction))

@@ -7,6 +7,7 @@ to the checks.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 
 from relaxlang.base.diagnostics import fail
 from relaxlang.base.dtype import DType, dtype
+from relaxlang.runtime import checks
 from relaxlang.runtime.executable import Call, Constant, Executable, Immediate, Register, VMFunction
 from relaxlang.runtime.ndarray import NDArray, ShapeTuple, array, as_tensor, is_tensor, numpy_dtype
 
@@ -45,7 +47,7 @@ def expectations(ex: Executable, function: VMFunction) -> list[Expected]:
     """One `Expected` per parameter, from the checks before the first instruction that is something else."""
     params = [Expected() for _ in function.params]
     places: dict[int, Expected] = dict(enumerate(params))
-    for instruction in ex.instructions[function.start : function.start + function.count]:
+    for instruction in ex.code_of(function):
         if not isinstance(instruction, Call):
             break
         name = ex.functions[instruction.func].name
@@ -61,6 +63,13 @@ def expectations(ex: Executable, function: VMFunction) -> list[Expected]:
                 continue
         places.pop(instruction.dst.index, None)
     return params
+
+
+def bind(name: str, params: Sequence[str], expected: Sequence[Expected], args: Sequence[Any]) -> list[Any]:
+    """The arguments of a call from outside in the machine's form; RLX6001 when their number is not that of `params`."""
+    if len(args) != len(params):
+        checks.wrong_count(name, tuple(params), len(params), len(args))
+    return [convert(a, e) for a, e in zip(args, expected, strict=False)]
 
 
 def _note(place: Expected, name: str, values: list[Any]) -> None:

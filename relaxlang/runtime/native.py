@@ -1,0 +1,53 @@
+"""Native programs, as far as the run time knows of them: who makes them, and what they can do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+
+from relaxlang.base.diagnostics import fail
+from relaxlang.runtime.executable import Executable
+from relaxlang.runtime.kernel import Kernel
+
+ExecMode: TypeAlias = Literal["native", "bytecode"]
+EXEC_MODES = ("native", "bytecode")
+
+
+class Program(Protocol):
+    """An executable whose functions became machine code."""
+
+    def function(self, index: int) -> Callable[..., Any]:
+        """The Relax function at a place of the function table, to be called with its arguments and `out=`."""
+
+
+@runtime_checkable
+class Module(Protocol):
+    """What keeps a native program for the machines made from it."""
+
+    kernels: Mapping[str, Kernel]
+    native_code: Program | None
+
+
+Compiler: TypeAlias = "Callable[[Executable, Mapping[str, Kernel]], Program | None]"
+
+_compilers: list[Compiler] = []
+
+
+def set_native(compiler: Compiler) -> None:
+    """Install what makes native programs (code generation does, when it is imported); it gives None where this process
+    cannot run them."""
+    _compilers[:] = [compiler]
+
+
+def native_program(holder: object, executable: Executable, kernels: Mapping[str, Kernel], mode: str) -> Program | None:
+    """The native program of an executable, None for the mode `bytecode` and where nothing can make one. Machines of one
+    `holder` (a runtime module) share it."""
+    if mode not in EXEC_MODES:
+        fail("RLX6018", f"there is no execution mode `{mode}`", help="`native` or `bytecode`")
+    if mode == "bytecode" or not _compilers:
+        return None
+    if not isinstance(holder, Module) or kernels is not holder.kernels:
+        return _compilers[0](executable, kernels)
+    if holder.native_code is None:
+        holder.native_code = _compilers[0](executable, kernels)
+    return holder.native_code
