@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from numbers import Integral, Real
-from types import NoneType, UnionType
+from types import NoneType, SimpleNamespace, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from relaxlang.base.diagnostics import fail
@@ -42,7 +42,8 @@ class _Plan:
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
-        hints = get_type_hints(function)
+        stated = {name: hint for name, hint in function.__annotations__.items() if name != "return"}
+        hints = get_type_hints(SimpleNamespace(__annotations__=stated), inspect.unwrap(function).__globals__)
         self.by_name: dict[str, Test] = {}
         self.by_place: list[tuple[str, Test]] = []
         self.rest: tuple[str, Test] | None = None

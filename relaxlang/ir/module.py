@@ -46,12 +46,13 @@ UNCHECKED = "check_well_formed"
 class IRModule(Printable):
     """An immutable module: functions by name, in order; `attrs`; `global_infos` (lists by name); `operators`, the text
     of the operators that it defines and of the compile-time functions which they use, by name; `python`, the text of
-    functions of Python that are carried along and never run, by name.
+    functions of Python that are carried along and never run, by name; `rules`, the rewrite rules of its file, each a
+    module with a function `pattern` and a function `replacement`, by name.
 
     `mod["main"]` is a function; the `with_…` methods return changed copies.
     """
 
-    __slots__ = ("functions", "attrs", "global_infos", "name", "operators", "python")
+    __slots__ = ("functions", "attrs", "global_infos", "name", "operators", "python", "rules")
 
     @checked
     def __init__(
@@ -62,6 +63,7 @@ class IRModule(Printable):
         name: str = "Module",
         operators: Mapping[str, str] | None = None,
         python: Mapping[str, str] | None = None,
+        rules: Mapping[str, IRModule] | None = None,
     ) -> None:
         self.functions: dict[str, AnyFunc] = dict(functions)
         self.attrs = attrs
@@ -69,6 +71,7 @@ class IRModule(Printable):
         self.name = name
         self.operators: dict[str, str] = dict(operators or {})
         self.python: dict[str, str] = dict(python or {})
+        self.rules: dict[str, IRModule] = dict(rules or {})
 
     def __getitem__(self, name: str | GlobalVar) -> AnyFunc:
         name = name.name if isinstance(name, GlobalVar) else name
@@ -120,12 +123,19 @@ class IRModule(Printable):
         """A copy with these functions; the module itself when each is the one it has."""
         if list(functions) == list(self.functions) and all(functions[n] is f for n, f in self.functions.items()):
             return self
-        return IRModule(functions, self.attrs, self.global_infos, self.name, self.operators, self.python)
+        return self._copy(functions, self.attrs, self.name)
 
     @checked
     def with_attrs(self, attrs: Attrs) -> IRModule:
         """A copy with other attributes."""
-        return IRModule(self.functions, attrs, self.global_infos, self.name, self.operators, self.python)
+        return self._copy(self.functions, attrs, self.name)
+
+    def with_name(self, name: str) -> IRModule:
+        """A copy with another name."""
+        return self._copy(self.functions, self.attrs, name)
+
+    def _copy(self, functions: Mapping[str, AnyFunc], attrs: Attrs, name: str) -> IRModule:
+        return IRModule(functions, attrs, self.global_infos, name, self.operators, self.python, self.rules)
 
     def __str__(self) -> str:
         return self.script()

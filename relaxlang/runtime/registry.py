@@ -47,6 +47,8 @@ def get_global_func(name: str) -> PackedFunc: ...
 def get_global_func(name: str, allow_missing: bool) -> PackedFunc | None: ...
 def get_global_func(name: str, allow_missing: bool = False) -> PackedFunc | None:
     """The packed function of that name. When there is none: None with `allow_missing`, else RLX6008."""
+    if not isinstance(name, str):
+        fail("RLX6008", f"a packed function is found by its name, not by a `{type(name).__name__}`")
     found = _FUNCTIONS.get(name)
     if found is None and not allow_missing:
         unknown_function(name, "there is no packed function", _FUNCTIONS)

@@ -33,6 +33,10 @@ class BindParams(Pass):
 
 def bind_params(mod: IRModule, func_name: str, params: Mapping[str, Any]) -> IRModule:
     """A module with parameters of one function bound to arrays: a diagnostic for a name or shape that does not fit."""
+    if not isinstance(params, Mapping):
+        fail("RLX0454", f"parameters are bound by name: a mapping to arrays, not `{type(params).__name__}`")
+    if not params:
+        return mod
     func = mod[func_name]
     if not isinstance(func, relax.Function):
         fail("RLX3112", f"`{func_name}` is no Relax function, its parameters can't be bound", func.span)
