@@ -14,6 +14,7 @@ from relaxlang.schedule.schedule import Schedule
 from relaxlang.schedule.trace import run_lines
 
 SCHEDULE = "schedule"
+LEAST = 1 << 17
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,8 @@ class ScheduleCPU(PrimFuncPass):
     """Schedules PrimFuncs by rules that look at what they compute: tiles in registers, vector loops, threads.
 
     A function with the attribute `schedule`, the lines of a trace, is scheduled by that instead. Functions with
-    parallel, vectorised or unrolled loops are scheduled already and stay as they are.
+    parallel, vectorised or unrolled loops are scheduled already and stay as they are, and so do those that do fewer
+    operations than `least` (some microseconds): loops of their own are not worth compiling.
 
     Before:
 
@@ -46,10 +48,12 @@ class ScheduleCPU(PrimFuncPass):
                         B[vi, vj] = A[vi, vj] * T.float32(2)
     """
 
+    least: int = LEAST
+
     def run_prim_func(self, func: PrimFunc, ctx: PassContext) -> PrimFunc:
         if SCHEDULE in func.attrs:
             return replayed(func)
-        return schedule_function(func, processor_of(ctx.target))
+        return schedule_function(func, processor_of(ctx.target), self.least)
 
 
 def replayed(func: PrimFunc) -> PrimFunc:

@@ -221,7 +221,18 @@ class _Widen(Rewriter):
         size = prim.cast(buffer.shape[0], last.dtype)
         return self.analyzer.can_prove(index.base >= 0) and self.analyzer.can_prove(last < size)
 
-    @on(prim.Ramp, prim.Broadcast, prim.Shuffle, prim.Let)
+    @on(prim.Let)
+    def let_value(self, node: prim.Let) -> PrimExpr:
+        """A named value; of vector type when it is a vector."""
+        value = self.visit(node.value)
+        if value is node.value:
+            body = self.visit(node.body)
+            return node if body is node.body else prim.Let(node.var, value, body, span=node.span)
+        var = Var(node.var.name, value.dtype)
+        self.vectors[node.var] = var
+        return prim.Let(var, value, self.wide(self.visit(node.body)), span=node.span)
+
+    @on(prim.Ramp, prim.Broadcast, prim.Shuffle)
     def vector(self, node: Any) -> PrimExpr:
         """What makes vectors itself stands as it is, or not at all."""
         made = self.below(node)

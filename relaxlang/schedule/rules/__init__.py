@@ -15,6 +15,7 @@ from collections.abc import Callable
 from relaxlang.base.diagnostics import DiagnosticError
 from relaxlang.ir.module import IRModule
 from relaxlang.ir.tir import Block, PrimFunc
+from relaxlang.schedule.rules.analysis import work
 from relaxlang.schedule.rules.contraction import schedule_contraction
 from relaxlang.schedule.rules.inline import inline_all
 from relaxlang.schedule.rules.processor import Processor
@@ -30,11 +31,14 @@ Rule = Callable[[Schedule, str, Processor], bool]
 PER_BLOCK: tuple[Rule, ...] = (schedule_contraction, schedule_reduction, schedule_spatial)
 
 
-def schedule_function(func: PrimFunc, processor: Processor) -> PrimFunc:
-    """The function, scheduled for a processor; itself when no rule has anything to say."""
+def schedule_function(func: PrimFunc, processor: Processor, least: int = 0) -> PrimFunc:
+    """The function, scheduled for a processor; itself when no rule has anything to say, or it does fewer operations
+    than `least`."""
     if not _schedulable(func):
         return func
     sch = Schedule(IRModule({"main": func}))
+    if work(sch.state) < least:
+        return func
     inline_all(sch)
     anchors = [n for n in sch.state.blocks if n != "root" and _try(sch, schedule_contraction, n, processor)]
     if not anchors:

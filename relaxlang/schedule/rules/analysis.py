@@ -90,6 +90,29 @@ def constant(extent: PrimExpr) -> int | None:
     return extent.value if isinstance(extent, IntImm) else None
 
 
+UNKNOWN = 1 << 14
+"""What an extent that is not constant counts as."""
+CALL = 8
+"""Operations that a call of a function counts as."""
+
+
+def work(state: State) -> int:
+    """An estimate of the operations that all blocks do together."""
+    total = 0
+    for name, realize in state.blocks.items():
+        if name != state.root.block.name_hint:
+            count = sum(CALL if isinstance(n, prim.Call) else 1 for n in walk(realize.block.body) if _computes(n))
+            for axis in realize.block.iter_vars:
+                extent = constant(axis.dom.extent)
+                count *= UNKNOWN if extent is None else extent
+            total += count
+    return total
+
+
+def _computes(node: object) -> bool:
+    return isinstance(node, (prim.BinaryOp, prim.Call, prim.Select, prim.Cast, BufferLoad))
+
+
 def is_costly(expr: PrimExpr | BufferStore) -> bool:
     """Whether an expression calls functions that take many instructions."""
     cheap = {"if_then_else", "likely", "fabs", "floor", "ceil", "sqrt", "bitwise_and", "bitwise_or", "shift_left"}

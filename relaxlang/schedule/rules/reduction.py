@@ -83,8 +83,11 @@ def _rows(sch: Schedule, name: str, spatial: int) -> None:
     for one in extents[spatial:]:
         length *= one if one is not None else CHUNK * 4
     if results <= FEW and length >= CHUNK * 4:
-        line = sch.fuse(*loops[spatial:]) if len(loops) - spatial > 1 else loops[-1]
-        chunk, _ = sch.split(line, [None, CHUNK])
+        # Whole lines of the input go to each partial result, where there are enough of them.
+        inner = 1
+        for one in extents[spatial + 1 :]:
+            inner *= one if one is not None else CHUNK
+        chunk, _ = sch.split(loops[spatial], [None, max(1, CHUNK // inner)])
         partial = sch.rfactor(chunk, 0)
         found = sch.get_loops(partial)
         at = next(k for k, one in enumerate(found) if sch.get(one).loop_var is sch.get(chunk).loop_var)
