@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Literal, NoReturn
 
 from relaxlang.base.source import Span
 
 Level = Literal["error", "warning", "note"]
+
+
+_LONG_TEXT = 1000
+_LONGEST_TEXT = 20_000
+_LONG_WORD = 160
+_WORD = re.compile(rf"[^\s`]{{{_LONG_WORD},}}")
+
+
+def shortened(text: str) -> str:
+    """A text for people: when it is very long, its longest words (a name of a megabyte, a number of 10,000 digits) are
+    cut in their middle, and whatever is still too long at its end."""
+    if len(text) <= _LONG_TEXT:
+        return text
+    text = _WORD.sub(lambda word: f"{word[0][:100]}…{word[0][-40:]}", text)
+    return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}…"
 
 
 class Label:
@@ -17,7 +33,7 @@ class Label:
 
     def __init__(self, span: Span, text: str) -> None:
         self.span = span
-        self.text = text
+        self.text = shortened(text)
 
 
 class Fix:
@@ -57,12 +73,12 @@ class Diagnostic:
     ) -> None:
         self.level: Level = level
         self.code = code
-        self.message = message
+        self.message = shortened(message)
         self.span = span
-        self.label = label
+        self.label = shortened(label)
         self.labels = tuple(labels)
-        self.notes = tuple(notes)
-        self.help = help
+        self.notes = tuple(map(shortened, notes))
+        self.help = shortened(help)
         self.fixes = tuple(fixes)
         self.node = node
 

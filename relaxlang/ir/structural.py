@@ -197,6 +197,7 @@ class _Comparison:
         missing = sorted(set(a.functions) ^ set(b.functions))
         if missing:
             return f"only the {'left' if missing[0] in a.functions else 'right'} has the function `{missing[0]}`"
+        self.later("use", a, b, "rules", path)
         self.later("use", a, b, "python", path)
         self.later("use", a, b, "operators", path)
         self.later("use", a, b, "global_infos", path)
@@ -391,7 +392,7 @@ class _Hash:
             self.closed = True
             for key in sorted(value.functions, reverse=True):
                 self.work += [("function", value.functions[key]), ("use", key)]
-            self.work += [("use", value.python), ("use", value.operators)]
+            self.work += [("use", value.rules), ("use", value.python), ("use", value.operators)]
             self.work += [("use", value.global_infos), ("use", value.attrs)]
         elif isinstance(value, tir.PrimFunc):
             buffers = tuple([value.buffer_map.get(v) for v in value.params])

@@ -56,6 +56,7 @@ class _Extension(ModuleElaborator):
         unit.global_infos = dict(module.global_infos)
         unit.own_operators = dict(module.operators)
         unit.python = dict(module.python)
+        unit.rules = dict(module.rules)
         super().__init__(unit)
         known = declare_functions(unit, module, replaced)
         self.order += known

@@ -142,7 +142,7 @@ class Session:
         module = self.module
         if not module.functions:
             named = next((s.name for s in body if isinstance(s, tree.ClassDef)), module.name)
-            module = IRModule({}, module.attrs, module.global_infos, named, module.operators, module.python)
+            module = module.with_name(named)
         made = extend(module, body, plain, self.operators, _checked)
         self.operators = made.operators
         if made.added or made.replaced or made.new_operators:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from relaxlang.base.diagnostics import Diagnostic, Diagnostics
 from relaxlang.base.recursion import deep_recursion
 from relaxlang.base.source import Source
+from relaxlang.base.suggest import suggestion
 from relaxlang.ir.module import IRModule
 from relaxlang.syntax.elaborate.module import elaborate_module
 from relaxlang.syntax.elaborate.unit import Unit
@@ -59,6 +61,7 @@ def parse_source(
         diagnostics.check()
         unit = Unit(diagnostics, operators, values, check, includer)
         module = elaborate_module(unit, surface)
+        _check_values(unit, source)
         diagnostics.check()
         if check and verify is not None and unit.verify:
             diagnostics.items += verify(module, unit.operators)
@@ -68,3 +71,13 @@ def parse_source(
     outermost = Includer.for_file(source.name, roots, read)
     with deep_recursion():
         return read(source, values or {}, outermost)
+
+
+def _check_values(unit: Unit, source: Source) -> None:
+    """A value for a name that the text does not even mention is a slip."""
+    for name in unit.values:
+        if name not in unit.parameters and not re.search(rf"\b{re.escape(name)}\b", source.text):
+            hint = suggestion(name, unit.parameters)
+            known = f"the parameters are {', '.join(f'`{p}`' for p in unit.parameters)}" if unit.parameters else ""
+            help = hint["help"] or known or "a file declares its parameters: `N = I.param(int)`"
+            unit.complain(Diagnostic("RLX0147", f"`{source.name}` has no parameter `{name}`", None, help=help))

@@ -103,7 +103,7 @@ class ModuleElaborator:
         classes = [s for s in module.body if isinstance(s, tree.ClassDef) and not _is_rule(s)]
         for stmt in module.body:
             if isinstance(stmt, tree.ClassDef) and _is_rule(stmt):
-                self._check_rule(stmt)
+                self._rule(stmt)
         for extra in classes[1:]:
             self.unit.report(
                 error(
@@ -133,9 +133,11 @@ class ModuleElaborator:
         if self.unit.tolerated:
             self.unit.attrs[UNCHECKED] = False
         unit = self.unit
-        return IRModule(functions, Attrs(unit.attrs), unit.global_infos, unit.name, unit.own_operators, unit.python)
+        return IRModule(
+            functions, Attrs(unit.attrs), unit.global_infos, unit.name, unit.own_operators, unit.python, unit.rules
+        )
 
-    def _check_rule(self, node: tree.ClassDef) -> None:
+    def _rule(self, node: tree.ClassDef) -> None:
         """A rule of rewriting holds two Relax functions: what to look for, and what to put in its place."""
         functions = [s for s in node.body if isinstance(s, tree.FunctionDef)]
         kinds = {s.name: [decorator_name(d) for d in s.decorators] for s in functions}
@@ -143,6 +145,8 @@ class ModuleElaborator:
             if "R.function" not in kinds.get(name, ()):
                 text = f"a rewriter needs a Relax function `{name}`"
                 self.unit.report(error("RLX0146", text, head(node), help=f"define `{name}` with `@R.function`"))
+        unit = Unit(self.unit.diagnostics, self.unit.operators, self.unit.values, self.unit.check, self.unit.includer)
+        self.unit.rules[node.name] = ModuleElaborator(unit).run(tree.Module((node.replace(decorators=()),)))
 
     def _own_operators(self, body: list[tree.Stmt]) -> None:
         """Operators that the file itself defines with `@R.op`."""
@@ -226,6 +230,7 @@ class ModuleElaborator:
 
     def _parameter(self, name: str, node: tree.Call, scope: Scope) -> Any:
         """`N = I.param(int)`: the value that was given for `N`, converted to its kind, or the default."""
+        self.unit.parameters.append(name)
         kind = node.args[0].id if node.args and isinstance(node.args[0], tree.Name) else "int"
         if kind not in _PARAM_KINDS:
             raise error(

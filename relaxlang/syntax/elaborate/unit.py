@@ -8,7 +8,7 @@ from typing import Any
 from relaxlang.base.diagnostics import Diagnostic, DiagnosticError, Diagnostics, Label
 from relaxlang.base.source import Span
 from relaxlang.base.suggest import suggestion
-from relaxlang.ir.module import AnyFunc
+from relaxlang.ir.module import AnyFunc, IRModule
 from relaxlang.ir.relax import GlobalVar
 from relaxlang.ir.struct_info import StructInfo
 from relaxlang.syntax import tree
@@ -71,9 +71,11 @@ class Unit:
         self.global_infos: dict[str, tuple[Any, ...]] = {}
         self.arrays: Mapping[str, Any] = {}
         self.recursive: set[str] = set()
+        self.parameters: list[str] = []
         self.attrs: dict[str, Any] = {}
         self.own_operators: dict[str, str] = {}
         self.python: dict[str, str] = {}
+        self.rules: dict[str, IRModule] = {}
         self.name = "Module"
         self.verify = True
         self.tolerated = False

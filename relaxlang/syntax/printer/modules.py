@@ -33,8 +33,20 @@ def _dummy(p: Printer, node: DummyGlobalInfo) -> Doc:
 @emits(IRModule)
 def _module(p: Printer, module: IRModule) -> None:
     _definitions(p, module)
+    for name, rule in module.rules.items():
+        inner = Printer(p.options, rule.with_name(name))
+        _class(inner, rule, "@R.rewriter")
+        p.lines += [*inner.flat_lines(), (0, ""), (0, "")]
+        p.type_vars.update(inner.type_vars)
+    if module.rules and not (module.functions or module.attrs or module.global_infos or module.python):
+        del p.lines[-2:]  # a file of rules alone
+        return
     faulty = UNCHECKED in module.attrs
-    p.line("@I.ir_module(check_well_formed=False)" if faulty else "@I.ir_module")
+    _class(p, module, "@I.ir_module(check_well_formed=False)" if faulty else "@I.ir_module")
+
+
+def _class(p: Printer, module: IRModule, decorator: str) -> None:
+    p.line(decorator)
     p.line(f"class {p.module_name}(BasePyModule):" if module.python else f"class {p.module_name}:")
     p.indent += 1
     empty = True

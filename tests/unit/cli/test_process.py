@@ -86,13 +86,13 @@ def broken(monkeypatch):
 
 
 def test_internal_errors(run, broken, monkeypatch):
-    done = run("mlp.rlx", "--emit=tir", "-D", "N=1 2")
+    done = run("mlp.rlx", "--emit=tir", "-D", "x=1 2")
     assert done.code == 70 and done.out == ""
     line = done.err.strip()
     assert "\n" not in line and line.startswith("internal error[RLX9001]: KeyError: 'impossible'")
     report = pathlib.Path(line.rsplit(" ", 1)[1])
     text = report.read_text()
-    assert "# RUN: relaxc mlp.rlx --emit=tir -D 'N=1 2'" in text and "# KeyError: 'impossible'" in text
+    assert "# RUN: relaxc mlp.rlx --emit=tir -D 'x=1 2'" in text and "# KeyError: 'impossible'" in text
     assert text.endswith(pathlib.Path("mlp.rlx").read_text())
     assert run(str(report), "--check").code == 0  # the report is a program itself
     monkeypatch.setenv("RELAXLANG_TRACEBACK", "1")

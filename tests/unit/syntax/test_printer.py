@@ -246,3 +246,24 @@ def test_a_branch_whose_last_binding_is_a_leaf_says_so_with_an_annotation():
     assert lines(f)[2:6] == ["if c:", 'y: R.Tensor((), "bool") = x', "else:", "y = x"]
     module = IRModule({"f": f.replace(ret_struct_info=y.struct_info)})
     assert_structural_equal(relaxlang.parse(module.script()), module)
+
+
+def test_rewrite_rules_are_printed_as_such() -> None:
+    rule = """@R.rewriter
+class Double:
+    @R.function
+    def pattern(x: R.Tensor((n,), "float32")) -> R.Tensor((n,), "float32"):
+        gv = R.add(x, x)
+        return gv
+
+    @R.function
+    def replacement(x: R.Tensor((n,), "float32")) -> R.Tensor((n,), "float32"):
+        gv = R.multiply(x, R.const(2.0, "float32"))
+        return gv
+"""
+    alone = relaxlang.parse(rule)
+    assert alone.script() == rule and list(alone.rules) == ["Double"]
+    module = "@I.ir_module\nclass M:\n    @R.function\n    def f(x: R.Object) -> R.Object:\n        return x\n"
+    both = relaxlang.parse(f"{rule}\n\n{module}")
+    assert both.script() == f"{rule}\n\n{module}"
+    assert not relaxlang.structural_equal(both, relaxlang.parse(module))

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from relaxlang import parse
 from relaxlang.base.codes import CODES
-from relaxlang.base.diagnostics import Diagnostic, Diagnostics
+from relaxlang.base.diagnostics import Diagnostic, DiagnosticError, Diagnostics
 from relaxlang.base.source import Source
 from relaxlang.syntax import tree
 from relaxlang.syntax.parser import parse_surface
@@ -154,3 +155,25 @@ def test_rubbish_gives_located_diagnostics_only(parts: list[tuple[str, str]]) ->
     for found in errors(text):
         assert found.code in CODES
         assert found.span is not None and 0 <= found.span.start <= found.span.end <= len(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "@R.function\ndef f(x: R.Object):\n    return " + "a" * 100_000,
+        '@R.function\ndef f(x: R.Tensor((3,), "' + "f" * 100_000 + '")):\n    return x',
+        "@R.function\ndef f(x: R.Object):\n    return R." + "b" * 100_000 + "(x)",
+    ],
+)
+def test_long_words_are_shortened_in_messages(text: str) -> None:
+    with pytest.raises(DiagnosticError) as caught:
+        parse(text)
+    assert len(str(caught.value)) < 2000 and "…" in caught.value.diagnostics[0].message
+
+
+def test_a_value_for_an_unknown_parameter() -> None:
+    text = 'HEADS = I.param(int)\n\n\n@R.function\ndef f(x: R.Tensor((HEADS,), "float32")):\n    return x\n'
+    assert str(parse(text, values={"HEADS": 2})["f"].params[0].struct_info) == 'R.Tensor((2,), "float32")'
+    with pytest.raises(DiagnosticError, match="no parameter `HEAD`") as caught:
+        parse(text, values={"HEADS": 2, "HEAD": 3})
+    assert caught.value.diagnostics[0].help == "did you mean `HEADS`?"
