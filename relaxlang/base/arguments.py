@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import wraps
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
+from functools import cache, wraps
 from numbers import Integral, Real
 from types import NoneType, SimpleNamespace, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -35,6 +36,20 @@ def checked(function: F) -> F:
         return function(*args, **kwargs)
 
     return call  # type: ignore[return-value]
+
+
+def check_fields(made: object) -> None:
+    """RLX0454 when a field of a dataclass instance is not what its annotation says."""
+    for name, (test, wanted) in _field_tests(type(made)).items():
+        value = getattr(made, name)
+        if not test(value):
+            fail("RLX0454", f"`{name}` of `{type(made).__name__}` is `{wanted}`, not `{_kind(value)}`")
+
+
+@cache
+def _field_tests(cls: type) -> dict[str, tuple[Test, str]]:
+    hints = get_type_hints(cls)
+    return {field.name: (_test(hints[field.name]), str(field.type)) for field in fields(cls)}
 
 
 class _Plan:

@@ -13,6 +13,7 @@ from contextvars import ContextVar, Token
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
+from relaxlang.base.arguments import check_fields, checked
 from relaxlang.base.diagnostics import DiagnosticError, fail
 from relaxlang.base.recursion import deep_recursion
 from relaxlang.ir.attrs import Attrs
@@ -33,6 +34,9 @@ class Pass:
 
     aliases: ClassVar[tuple[str, ...]] = ()
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+
     @property
     def name(self) -> str:
         """The pipeline name."""
@@ -42,9 +46,10 @@ class Pass:
         """The transformed module; `mod` itself when there is nothing to do."""
         raise TypeError(f"{type(self).__name__} does not say what it does")
 
+    @checked
     def __call__(self, mod: IRModule, ctx: PassContext | None = None) -> IRModule:
         """Apply the pass, under the instruments of the context."""
-        return (ctx or PassContext.current()).apply(self, mod)
+        return (PassContext.current() if ctx is None else ctx).apply(self, mod)
 
     def __str__(self) -> str:
         options = ",".join(
@@ -162,6 +167,7 @@ class PassContext:
     driver gives compiled code, or the interpreter). As a context manager it is the default of calls inside.
     """
 
+    @checked
     def __init__(
         self,
         *,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from relaxlang.base.arguments import checked
 from relaxlang.base.diagnostics import Diagnostics, RelaxlangError, fail
 from relaxlang.base.source import Source
 from relaxlang.base.suggest import did_you_mean
@@ -29,6 +30,7 @@ PIPELINES: dict[str, tuple[str, ...]] = {
 _extra: dict[str, Callable[[], Sequential]] = {}
 
 
+@checked
 def register_pipeline(name: str, make: Callable[[], Sequential]) -> None:
     """Give a pipeline of one's own a name, for `build(pipeline=name)` and pipelines as text."""
     _extra[name] = make

@@ -160,6 +160,8 @@ class Configured:
 
     def __init__(self, spec: Any, options: Mapping[str, Any] | None = None) -> None:
         kinds = self.REGISTRY
+        if options is not None and not isinstance(options, Mapping):
+            fail(kinds.codes.value, f"options are a mapping by name, not `{type(options).__name__}`")
         if isinstance(spec, Configured):
             spec = spec.to_attrs()
         given = dict(options or {})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from relaxlang.base.diagnostics import fail
 from relaxlang.base.dtype import DType
@@ -21,11 +21,8 @@ from relaxlang.ops.kernel import Kernel
 from relaxlang.passes.base import Pass, PassContext
 from relaxlang.passes.bindings import BindingRewriter
 
-if TYPE_CHECKING:
-    from relaxlang.builder.block_builder import BlockBuilder
-
-Legalize: TypeAlias = "Callable[[BlockBuilder, relax.Call], relax.Expr]"
-"""What stands for an operator call: an expression; what it needs before is emitted with the builder."""
+Legalize: TypeAlias = Callable[..., relax.Expr]
+"""`f(bb, call)`, with a `BlockBuilder`: what stands for an operator call; what it needs before is emitted with `bb`."""
 
 
 @dataclass(frozen=True)
