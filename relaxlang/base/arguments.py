@@ -40,10 +40,11 @@ def checked(function: F) -> F:
 
 def check_fields(made: object) -> None:
     """RLX0454 when a field of a dataclass instance is not what its annotation says."""
-    for name, (test, wanted) in _field_tests(type(made)).items():
+    cls: Any = type(made)
+    for name, (test, wanted) in _field_tests(cls).items():
         value = getattr(made, name)
         if not test(value):
-            fail("RLX0454", f"`{name}` of `{type(made).__name__}` is `{wanted}`, not `{_kind(value)}`")
+            fail("RLX0454", f"`{name}` of `{cls.__name__}` is `{wanted}`, not `{_kind(value)}`")
 
 
 @cache

@@ -137,7 +137,7 @@ def _tensor(definition: OpDef, param: OpParam, value: Any, like: DType | None, s
         natural = "bool" if isinstance(value, bool) else "int32" if isinstance(value, int) else "float32"
         try:
             return relax.Constant(np.array(value, dtype=natural if like is None else like.numpy), span=span)
-        except OverflowError:
+        except (OverflowError, ValueError):  # a NaN is no integer
             raise error("RLX0129", f"`{value}` is out of range for `{like or natural}`", span) from None
     raise _wrong(definition, param, "a tensor", value, span)
 

@@ -16,8 +16,9 @@ from relaxlang.ir.module import IRModule
 
 X = relaxlang.Var("x", 'R.Tensor((3, 4), "float32")')
 ODD: list[Any] = [
-    None, 0, -1, 2**70, 1.5, float("nan"), True, "x", "R.Tensor((", b"b", [], (), [1, "a"], {1: 2}, {"a": 1}, set(), object(),
-    int, np.zeros((2, 0)), np.array(["s"]), np.int64(3), 3 + 4j, "\0", "\ud800", slice(None), X, te.var("n"), dpl.wildcard(),
+    None, 0, -1, 2**70, 1.5, float("nan"), True, "x", "R.Tensor((", b"b", [], (), [1, "a"], {1: 2}, {"a": 1}, set(),
+    object(), int, np.zeros((2, 0)), np.array(["s"]), np.int64(3), 3 + 4j, "\0", "\ud800", slice(None), X,
+    te.var("n"), dpl.wildcard(),
 ]  # fmt: skip
 
 
