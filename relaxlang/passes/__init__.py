@@ -59,6 +59,7 @@ PASSES: dict[str, str] = {
     "plan-and-update-buffer-allocation-location": (
         "tir.plan_and_update_buffer_allocation_location:PlanAndUpdateBufferAllocationLocation"
     ),
+    "pool-allocations": "tir.pool_allocations:PoolAllocations",
     "remove-no-op": "tir.remove_no_op:RemoveNoOp",
     "reorder-reductions": "tir.reorder_reductions:ReorderReductions",
     "schedule-cpu": "tir.schedule_cpu:ScheduleCPU",

@@ -195,6 +195,11 @@ COMPILER: dict[str, CodeInfo] = {
         "An executor needs a target and a runtime that it can work with: `vm` and `graph` run in this process, on the "
         "runtime `cpp`, with code that LLVM makes; C source and code for programs without Python are made by `aot`.",
     ),
+    "RLX5029": CodeInfo(
+        "intermediate whose size is known only at run time",
+        "Code that may not allocate while it runs has a workspace of a fixed size, so the shapes of all intermediates must "
+        "be constants: give symbolic dimensions values first, by `bind-symbolic-vars`.",
+    ),
     "RLX5030": CodeInfo(
         "no linker for a shared library",
         "A shared library is linked by `cc`, `gcc` or `clang`, or by the `ziglang` package, which brings its own linker and "

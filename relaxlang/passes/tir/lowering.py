@@ -20,7 +20,7 @@ from relaxlang.passes.tir.stmt_simplify import StmtSimplify
 from relaxlang.passes.tir.unroll_loop import UnrollLoop
 from relaxlang.passes.tir.vectorize_loop import VectorizeLoop
 
-LOWERING: tuple[PrimFuncPass, ...] = (
+FLATTENING: tuple[PrimFuncPass, ...] = (
     CompactBufferAllocation(),
     PlanAndUpdateBufferAllocationLocation(),
     CheckParallelLoops(),
@@ -31,17 +31,25 @@ LOWERING: tuple[PrimFuncPass, ...] = (
     LowerOpaqueBlock(),
     FlattenBuffer(),
     StmtSimplify(),
-    LoopPartition(),
-    UnrollLoop(),
-    VectorizeLoop(),
-    RemoveNoOp(),
 )
+"""From blocks to loops over flat buffers."""
+LOWERING: tuple[PrimFuncPass, ...] = (*FLATTENING, LoopPartition(), UnrollLoop(), VectorizeLoop(), RemoveNoOp())
+"""What machine code is made from: loops are unrolled and vectorised as their kinds say."""
 
 
 def lower(func: PrimFunc) -> PrimFunc:
     """A PrimFunc without blocks and with flat accesses; a function that is so already is returned as it is."""
+    return _apply(LOWERING, func)
+
+
+def flatten(func: PrimFunc) -> PrimFunc:
+    """As `lower`, with the loops as they are written: what text in another language is made from."""
+    return _apply((*FLATTENING, RemoveNoOp()), func)
+
+
+def _apply(steps: tuple[PrimFuncPass, ...], func: PrimFunc) -> PrimFunc:
     ctx = PassContext.current()
     with deep_recursion():
-        for step in LOWERING:
+        for step in steps:
             func = step.run_prim_func(func, ctx)
     return func
