@@ -22,7 +22,7 @@ _LLVM = {
 }  # fmt: skip
 
 
-_C_NAME = re.compile(r"[A-Za-z_$.][\w$.]*\Z", re.ASCII)
+C_NAME = re.compile(r"[A-Za-z_$.][\w$.]*\Z", re.ASCII)
 # Functions with variable arguments are called in a way of their own: number of arguments before these.
 _VARIADIC = {"printf": 1, "fprintf": 2, "sprintf": 2, "snprintf": 3}
 
@@ -79,7 +79,7 @@ def _extern(em: ExprEmitter, e: prim.Call) -> str:
     name = e.args[0] if e.args else None
     if not isinstance(name, prim.StringImm):
         em.fail("RLX5013", f"`T.{e.op}` needs the function's name as first argument", e)
-    if not _C_NAME.match(name.value) or name.value.startswith("llvm."):
+    if not C_NAME.match(name.value) or name.value.startswith("llvm."):
         em.fail("RLX5013", f"`{name.value}` is not the name of a C function", e)
     args = [(value_type(a.dtype), em.expr(a)) for a in e.args[1:]]
     for (kind, _), arg in zip(args, e.args[1:]):

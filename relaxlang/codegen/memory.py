@@ -20,7 +20,7 @@ ALIGN = 64
 
 def emit_allocate(em: StmtEmitter, s: tir.Allocate) -> None:
     """Memory for the body of the statement."""
-    fixed = _constant_count(s.extents)
+    fixed = constant_count(s.extents)
     size = None if fixed is None else fixed * s.dtype.itemsize
     if size is not None and size <= STACK_ONE and em.context.stack + size <= STACK_ALL:
         em.context.stack += size
@@ -42,7 +42,8 @@ def emit_allocate(em: StmtEmitter, s: tir.Allocate) -> None:
     em.heap.pop()
 
 
-def _constant_count(extents: tuple[PrimExpr, ...]) -> int | None:
+def constant_count(extents: tuple[PrimExpr, ...]) -> int | None:
+    """The number of elements when every extent is constant."""
     count = 1
     for extent in extents:
         if not isinstance(extent, prim.IntImm):

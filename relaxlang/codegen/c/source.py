@@ -13,7 +13,7 @@ from relaxlang.codegen.c.writer import FileNeeds
 from relaxlang.codegen.function import PREFIX
 from relaxlang.codegen.intrinsics import check_shifts
 from relaxlang.ir import prim
-from relaxlang.ir.module import GlobalVar
+from relaxlang.ir.relax import GlobalVar
 from relaxlang.ir.tir import PrimFunc
 from relaxlang.ir.visit import walk
 from relaxlang.passes.tir.lowering import flatten

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from relaxlang.base.diagnostics import fail
+from relaxlang.base.dtype import dtype
 from relaxlang.ir import prim
 from relaxlang.ir.prim import HANDLE, INT64, IntImm, PointerType, Var
 from relaxlang.ir.tir import Allocate, Buffer, For, LetStmt, PrimFunc, Stmt
@@ -50,13 +51,13 @@ class PoolAllocations(PrimFuncPass):
 
 def pool_allocations(func: PrimFunc, stack_bytes: int, alignment: int) -> PrimFunc:
     """The function with its larger intermediates in a pool parameter; as it is when there are none."""
-    data = Var(POOL, HANDLE, PointerType(prim.dtype("uint8")))
+    data = Var(POOL, HANDLE, PointerType(dtype("uint8")))
     move = _Move(data, stack_bytes, max(alignment, 1))
     body = move(func.body)
     if not move.size:
         return func.replace(body=body)
     param = Var(POOL, HANDLE)
-    pool = Buffer(POOL, (IntImm(INT64, move.size),), prim.dtype("uint8"), data)
+    pool = Buffer(POOL, (IntImm(INT64, move.size),), dtype("uint8"), data)
     body = _Rename(move.buffer, pool)(body)
     return func.replace(params=(*func.params, param), buffer_map={**func.buffer_map, param: pool}, body=body)
 
@@ -74,7 +75,7 @@ class _Move(Rewriter):
     """`used` bytes are taken by the allocations around the statement at hand; `size` is the most at any place."""
 
     def __init__(self, data: Var, stack_bytes: int, alignment: int) -> None:
-        self.buffer = Buffer(POOL, (IntImm(INT64, 0),), prim.dtype("uint8"), data)
+        self.buffer = Buffer(POOL, (IntImm(INT64, 0),), dtype("uint8"), data)
         self.stack_bytes = stack_bytes
         self.alignment = alignment
         self.used = self.size = 0
