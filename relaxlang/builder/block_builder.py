@@ -34,6 +34,7 @@ from relaxlang.ir.struct_info import OBJECT, StructInfo
 from relaxlang.ir.structural import structural_equal, structural_hash
 from relaxlang.ir.tir import PrimFunc
 from relaxlang.ops import Operators, default_operators
+from relaxlang.ops.python_api import Namespace
 from relaxlang.syntax.struct_info import BaseCheck, base_check, bound_vars, erase
 
 
@@ -67,13 +68,18 @@ class BlockBuilder:
     @checked
     def __init__(self, mod: IRModule | None = None, operators: Operators | None = None) -> None:
         self._mod = mod if mod is not None else IRModule({})
-        self._operators = operators or default_operators()
+        self._operators = operators or default_operators(self._mod)
         self._frames: list[_Frame] = []
         self._dims: construct.Dims = {}
         self._kernels: dict[int, list[str]] = {}
         for name, function in self._mod.prim_funcs():
             if function.is_private:
                 self._kernels.setdefault(structural_hash(function), []).append(name)
+
+    @property
+    def op(self) -> Namespace:
+        """The operators as functions, as `relaxlang.op`, those that the module defines included."""
+        return Namespace("", self._operators)
 
     # --- leaves -------------------------------------------------------------------------------------------------------
     @checked

@@ -60,9 +60,9 @@ def _edited(mod: IRModule, edits: Callable[[relax.Function, bool], Iterator[Edit
     for name, func in mod.relax_functions():
         for params, blocks, result in edits(func, name not in used):
             made = relax.SeqExpr(tuple(b for b in blocks if b.bindings), result)
-            changed = reinferred(func.replace(params=params, body=made), mod.functions)
+            changed = reinferred(func.replace(params=params, body=made), mod)
             if changed is not None:
-                yield mod.with_function(name, without_unused(changed, set(), default_operators()))
+                yield mod.with_function(name, without_unused(changed, set(), default_operators(mod)))
 
 
 def earlier_result(mod: IRModule) -> Iterator[IRModule]:
@@ -206,10 +206,10 @@ class _Instead(Rewriter):
 
 
 # --- struct info ------------------------------------------------------------------------------------------------------
-def reinferred(func: relax.Function, functions: Mapping[str, AnyFunc]) -> relax.Function | None:
-    """A function with the struct info of its variables and of its result inferred anew; None when nothing fits."""
+def reinferred(func: relax.Function, mod: IRModule) -> relax.Function | None:
+    """A function of a module with its struct info inferred anew: variables and result; None when nothing fits."""
     try:
-        made: relax.Function = _Reinfer(Inference(dict(functions), default_operators()))(func)
+        made: relax.Function = _Reinfer(Inference(mod.functions, default_operators(mod)))(func)
     except DiagnosticError:
         return None
     return made
@@ -263,7 +263,7 @@ def smaller_dimensions(mod: IRModule) -> Iterator[IRModule]:
         for var in bound_vars(tuple(p.struct_info for p in func.params)):
             for smaller in (2, 1):
                 fixed = _Fix({var: prim.IntImm(var.dtype, smaller)})
-                made = reinferred(fixed(func), mod.functions)
+                made = reinferred(fixed(func), mod)
                 if made is not None:
                     yield mod.with_function(name, made)
 
@@ -285,7 +285,7 @@ def _resized(mod: IRModule, resize: Rewriter) -> Iterator[IRModule]:
     for name, function in mod.functions.items():
         made = resize(function)
         if isinstance(made, relax.Function):
-            made = reinferred(made, {**mod.functions, **functions})
+            made = reinferred(made, mod.with_functions({**mod.functions, **functions}))
             if made is None:
                 return
         functions[name] = made

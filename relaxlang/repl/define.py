@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from relaxlang.analysis.well_formed import well_formed
 from relaxlang.base.diagnostics import Diagnostics
 from relaxlang.base.recursion import deep_recursion
+from relaxlang.builder.dpl.rules import is_rule
 from relaxlang.ir.module import AnyFunc, IRModule, function_info
 from relaxlang.ir.relax import ExternFunc, GlobalVar
 from relaxlang.ir.structural import structural_equal
@@ -21,14 +22,15 @@ Check = Callable[[IRModule], IRModule]
 
 
 class Extended(NamedTuple):
-    """A module with definitions added: its operators, which of them are new, and the names of the functions that are
-    new and of those that were there before."""
+    """A module with definitions added: its operators, which of them are new, the names of the functions that are new
+    and of those that were there before, and the rules of rewriting that were typed."""
 
     module: IRModule
     operators: Operators
     new_operators: tuple[str, ...]
     added: tuple[str, ...]
     replaced: tuple[str, ...]
+    rules: tuple[str, ...]
 
 
 def declare_functions(unit: Unit, module: IRModule, leave_out: frozenset[str] = frozenset()) -> dict[str, GlobalVar]:
@@ -65,11 +67,11 @@ class _Extension(ModuleElaborator):
 
 
 def defined_names(body: Sequence[tree.Stmt]) -> Iterator[str]:
-    """The names of the functions that statements define, those in classes included."""
+    """The names of the functions that statements define, those in classes included but not the parts of rules."""
     for stmt in body:
         if isinstance(stmt, tree.FunctionDef):
             yield stmt.name
-        elif isinstance(stmt, tree.ClassDef):
+        elif isinstance(stmt, tree.ClassDef) and not is_rule(stmt):
             yield from defined_names(stmt.body)
 
 
@@ -93,7 +95,8 @@ def extend(
         made = check(made)
     added = tuple(n for n in made.functions if n not in module)
     fresh = tuple(n for n, d in known.own.items() if operators.own.get(n) is not d)
-    return Extended(made, known, fresh, added, tuple(n for n in names if n in module))
+    rules = tuple(s.name for s in body if isinstance(s, tree.ClassDef) and is_rule(s))
+    return Extended(made, known, fresh, added, tuple(n for n in names if n in module), rules)
 
 
 def _in_order(old: IRModule, made: IRModule) -> IRModule:

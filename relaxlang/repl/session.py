@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from relaxlang.analysis.uses import referenced_functions
 from relaxlang.base.diagnostics import Diagnostic, DiagnosticError, Diagnostics, RelaxlangError, fail
 from relaxlang.base.source import Source, Span
+from relaxlang.builder.dpl.rules import is_rule
 from relaxlang.ir.module import IRModule
 from relaxlang.ir.relax import Function
 from relaxlang.ir.tir import PrimFunc
@@ -141,12 +142,12 @@ class Session:
         plain = {n: v for n, v in self.state.variables.items() if isinstance(v, (bool, int, float, str, tuple, list))}
         module = self.module
         if not module.functions:
-            named = next((s.name for s in body if isinstance(s, tree.ClassDef)), module.name)
+            named = next((s.name for s in body if isinstance(s, tree.ClassDef) and not is_rule(s)), module.name)
             module = module.with_name(named)
         made = extend(module, body, plain, self.operators, _checked)
         self.operators = made.operators
-        if made.added or made.replaced or made.new_operators:
-            names = (*made.added, *made.replaced, *(f"R.{n}" for n in made.new_operators))
+        if made.added or made.replaced or made.new_operators or made.rules:
+            names = (*made.added, *made.replaced, *(f"R.{n}" for n in made.new_operators), *made.rules)
             self.step(made.module, "define", ", ".join(names))
         return Answer(_definition_text(made))
 
@@ -261,7 +262,7 @@ def _grouped(body: Sequence[tree.Stmt]) -> Iterator[list[tree.Stmt]]:
 def _definition_text(made: Extended) -> str:
     parts = []
     operators = tuple(f"R.{name}" for name in made.new_operators)
-    for names, verb in (((*operators, *made.added), "defined"), (made.replaced, "replaced")):
+    for names, verb in (((*operators, *made.added, *made.rules), "defined"), (made.replaced, "replaced")):
         if names:
             parts.append(f"{verb} {', '.join(names)}")
     return "; ".join(parts)

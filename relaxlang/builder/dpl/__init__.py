@@ -59,7 +59,7 @@ from relaxlang.builder.dpl.patterns import (
     WildcardPattern,
 )
 from relaxlang.builder.dpl.rewrite import rewrite_bindings, rewrite_call
-from relaxlang.builder.dpl.rules import RewriteRule, apply_rules, read_rules
+from relaxlang.builder.dpl.rules import RewriteRule, apply_rules, read_rules, rules_of
 
 TypePattern = StructInfoPattern
 
@@ -71,5 +71,5 @@ __all__ = [
     "VarPattern", "WildcardPattern", "apply_rules", "has_attr", "has_dtype", "is_call_dps_packed", "is_call_packed",
     "is_call_tir", "is_const", "is_dfv", "is_expr", "is_gv", "is_op", "is_shape", "is_tuple", "is_tuple_get_item",
     "is_var", "make_fused_bias_activation_pattern", "read_rules", "reject", "rewrite_bindings", "rewrite_call",
-    "wildcard",
+    "rules_of", "wildcard",
 ]  # fmt: skip

@@ -15,7 +15,7 @@ from relaxlang.builder.dpl.patterns import Pattern
 from relaxlang.builder.dpl.state import State, Values
 from relaxlang.builder.normalize import Normalizer
 from relaxlang.ir import prim, relax
-from relaxlang.ir.module import AnyFunc
+from relaxlang.ir.module import AnyFunc, IRModule
 from relaxlang.ir.struct_info import OBJECT, FuncStructInfo
 from relaxlang.ir.visit import Rewriter, free_vars, on, walk
 from relaxlang.ops import Operators, default_operators
@@ -24,6 +24,9 @@ from relaxlang.syntax.struct_info import BaseCheck, base_check, bound_vars
 
 LIMIT = 200
 """How often one block may be rewritten."""
+
+Around = IRModule | Mapping[str, AnyFunc] | None
+"""The module that a function is part of, or its functions when it defines no operators of its own."""
 
 Found = dict[Pattern, Any]
 Replacement = tuple[list[relax.Binding], relax.Expr]
@@ -38,13 +41,13 @@ def rewrite_call(
     pattern: Pattern,
     rewriter: Callable[[relax.Expr, Found], Any],
     func: relax.Function,
-    functions: Mapping[str, AnyFunc] | None = None,
+    module: Around = None,
 ) -> relax.Function:
     """`func` with each bound value that `pattern` matches replaced by `rewriter(value, found)`.
 
     `found` says what each part of the pattern matched: variables where operands are variables. The rewriter gives an
     expression, nested as it likes, or the value itself for no change. Bindings are visited once, in order, so that
-    later ones see what became of earlier ones; what nobody uses any more is dropped. `functions` are the module's.
+    later ones see what became of earlier ones; what nobody uses any more is dropped. `module` is where `func` belongs.
     """
 
     def replace(value: relax.Expr, values: Values, dataflow: bool) -> Replacement | None:
@@ -54,7 +57,7 @@ def rewrite_call(
         made = as_expr(rewriter(value, dict(state.found)))
         return None if made is value else ([], made)
 
-    return rewrite_values(func, replace, functions)
+    return rewrite_values(func, replace, module)
 
 
 @checked
@@ -62,30 +65,31 @@ def rewrite_bindings(
     context: PatternContext,
     rewriter: Callable[[dict[Pattern, relax.Var], dict[relax.Var, relax.Expr]], Mapping[relax.Var, Any]],
     func: relax.Function,
-    functions: Mapping[str, AnyFunc] | None = None,
+    module: Around = None,
 ) -> relax.Function:
     """`func` with the dataflow blocks in which a context's patterns match rewritten: `rewriter(found, bindings)` gives
     new values for some of the variables that the block binds.
 
     Each block is rewritten until nothing matches, or a match changes nothing. RLX0452 when this does not end.
     """
-    return _BlockRewriter(_Changes(context, rewriter), functions or {}).run(func)
+    return _BlockRewriter(_Changes(context, rewriter), module).run(func)
 
 
 def rewrite_values(
-    func: relax.Function, replace: Replace, functions: Mapping[str, AnyFunc] | None = None
+    func: relax.Function, replace: Replace, module: Around = None
 ) -> relax.Function:
     """`func` with each bound value replaced by what `replace` gives (None: kept)."""
-    return _ValueRewriter(replace, functions or {}).run(func)
+    return _ValueRewriter(replace, module).run(func)
 
 
 # --- what both kinds share --------------------------------------------------------------------------------------------
 class _FunctionRewriter(Rewriter):
     """Visits the blocks of a function in order; `values` are those of the variables bound so far."""
 
-    def __init__(self, functions: Mapping[str, AnyFunc], operators: Operators | None = None) -> None:
-        self.functions = dict(functions)
-        self.operators = operators or default_operators()
+    def __init__(self, module: Around) -> None:
+        whole = module if isinstance(module, IRModule) else IRModule(module or {})
+        self.functions = whole.functions
+        self.operators = default_operators(whole)
         self.values: dict[relax.Var, relax.Expr] = {}
 
     def run(self, func: relax.Function) -> relax.Function:
@@ -124,8 +128,8 @@ class _FunctionRewriter(Rewriter):
 class _ValueRewriter(_FunctionRewriter):
     """Replaces bound values one by one."""
 
-    def __init__(self, replace: Replace, functions: Mapping[str, AnyFunc]) -> None:
-        super().__init__(functions)
+    def __init__(self, replace: Replace, module: Around) -> None:
+        super().__init__(module)
         self.replace = replace
 
     @on(relax.BindingBlock, relax.DataflowBlock)
@@ -177,18 +181,18 @@ class _Changes:
 
 
 def rewrite_blocks(
-    func: relax.Function, propose: Propose, functions: Mapping[str, AnyFunc] | None = None
+    func: relax.Function, propose: Propose, module: Around = None
 ) -> relax.Function:
     """`func` with each dataflow block changed as `propose(block, values)` says, again and again until it proposes
     nothing that changes the block. RLX0452 when this does not end."""
-    return _BlockRewriter(propose, functions or {}).run(func)
+    return _BlockRewriter(propose, module).run(func)
 
 
 class _BlockRewriter(_FunctionRewriter):
     """Rewrites dataflow blocks as wholes."""
 
-    def __init__(self, propose: Propose, functions: Mapping[str, AnyFunc]) -> None:
-        super().__init__(functions)
+    def __init__(self, propose: Propose, module: Around) -> None:
+        super().__init__(module)
         self.propose = propose
 
     @on(relax.BindingBlock)

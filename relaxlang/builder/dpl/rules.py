@@ -44,9 +44,9 @@ from relaxlang.builder.dpl.state import State, Values
 from relaxlang.builder.infer import Inference
 from relaxlang.ir import prim, relax
 from relaxlang.ir.attrs import Attrs
-from relaxlang.ir.module import AnyFunc, IRModule
+from relaxlang.ir.module import IRModule
 from relaxlang.ir.visit import Substitute, on, walk
-from relaxlang.ops import default_operators
+from relaxlang.ops import Operators, default_operators
 from relaxlang.ops.signature import plain
 from relaxlang.syntax import tree
 from relaxlang.syntax.elaborate.decorators import decorator_name
@@ -113,12 +113,13 @@ class RewriteRule:
         return ExprPattern(value)
 
     # --- applying -----------------------------------------------------------------------------------------------------
-    def apply(self, func: relax.Function, functions: dict[str, AnyFunc]) -> relax.Function:
-        """A function with the rule applied wherever it matches."""
-        infer = Inference(functions, default_operators())
+    @checked
+    def apply(self, func: relax.Function, mod: IRModule) -> relax.Function:
+        """A function of a module with the rule applied wherever it matches."""
+        infer = Inference(mod.functions, default_operators(mod))
         if self.is_tuple:
-            return rewrite_blocks(func, partial(self._proposals, infer), functions)
-        return rewrite_values(func, partial(self._replaced, infer), functions)
+            return rewrite_blocks(func, partial(self._proposals, infer), mod)
+        return rewrite_values(func, partial(self._replaced, infer), mod)
 
     def _replaced(self, infer: Inference, value: relax.Expr, values: Values, dataflow: bool) -> Replacement | None:
         state = next(self.outputs[0].search(value, State(values)), None)
@@ -233,16 +234,16 @@ def _simplest(value: Any) -> Any:
 
 # --- reading and running ----------------------------------------------------------------------------------------------
 @checked
-def read_rules(source: Source) -> list[RewriteRule]:
+def read_rules(source: Source, operators: Operators | None = None) -> list[RewriteRule]:
     """The rules of a text: its classes under `@R.rewriter`, in order. Whatever else it holds is left alone.
 
-    Raises `DiagnosticError` for what is wrong with the text or a rule.
+    `operators` are those that it may name, by default the standard library's. Raises `DiagnosticError` for what is wrong with the text or a rule.
     """
     diagnostics = Diagnostics()
     with deep_recursion():
         surface = parse_surface(source, diagnostics)
     diagnostics.check()
-    return [_rule(source, s) for s in surface.body if is_rule(s)]
+    return [_rule(source, s, operators or default_operators()) for s in surface.body if is_rule(s)]
 
 
 def is_rule(stmt: tree.Stmt) -> bool:
@@ -250,16 +251,27 @@ def is_rule(stmt: tree.Stmt) -> bool:
     return isinstance(stmt, tree.ClassDef) and any(decorator_name(d) == "R.rewriter" for d in stmt.decorators)
 
 
-def _rule(source: Source, stmt: tree.Stmt) -> RewriteRule:
+def _rule(source: Source, stmt: tree.Stmt, operators: Operators) -> RewriteRule:
     assert isinstance(stmt, tree.ClassDef) and stmt.span is not None
     last = stmt.decorators[-1].span
     assert last is not None
-    mod = parse_source(source, operators=default_operators(), part=(last.end, stmt.span.end))
+    mod = parse_source(source, operators=operators, part=(last.end, stmt.span.end))
+    return _of_module(stmt.name, mod, stmt.span)
+
+
+def _of_module(name: str, mod: IRModule, span: Span | None = None) -> RewriteRule:
+    """The rule that two functions of a module make."""
     pattern, replacement = mod.functions.get("pattern"), mod.functions.get("replacement")
     if not isinstance(pattern, relax.Function) or not isinstance(replacement, relax.Function):
         missing = "replacement" if isinstance(pattern, relax.Function) else "pattern"
-        fail("RLX0453", f"the rule `{stmt.name}` has no function `{missing}`", stmt.span)
-    return RewriteRule(stmt.name, pattern, replacement, stmt.span)
+        fail("RLX0453", f"the rule `{name}` has no function `{missing}`", span)
+    return RewriteRule(name, pattern, replacement, span)
+
+
+@checked
+def rules_of(mod: IRModule) -> list[RewriteRule]:
+    """The rules that a module's own text states, in order."""
+    return [_of_module(name, rule) for name, rule in mod.rules.items()]
 
 
 @checked
@@ -270,7 +282,7 @@ def apply_rules(mod: IRModule, rules: Sequence[RewriteRule], rounds: int = 1) ->
         before = mod
         for name, func in mod.relax_functions():
             for rule in rules:
-                func = rule.apply(func, dict(mod.functions))
+                func = rule.apply(func, mod)
             mod = mod.with_function(name, func) if func is not mod[name] else mod
         if mod is before:
             break

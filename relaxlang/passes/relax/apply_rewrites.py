@@ -5,17 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from relaxlang.base.diagnostics import fail
-from relaxlang.builder.dpl.rules import apply_rules, read_rules
+from relaxlang.base.suggest import did_you_mean
+from relaxlang.builder.dpl.rules import RewriteRule, apply_rules, read_rules, rules_of
 from relaxlang.ir.module import IRModule
+from relaxlang.ops import default_operators
 from relaxlang.passes.base import Pass, PassContext
 from relaxlang.syntax.parser import decode_source
 
 
 @dataclass(frozen=True)
 class ApplyRewrites(Pass):
-    """Apply the rules that a file states under `@R.rewriter`, in order: `apply-rewrites{file=rules.rlx}`.
+    """Apply the rules that a file states under `@R.rewriter`, in order: `apply-rewrites{file=rules.rlx}`; without a file
+    those that the module's own text states.
 
-    `rounds` is how often the rules are applied at most; applying ends when nothing changes. With the rule
+    `rules` names the ones to apply, in this order (default: all). `rounds` is how often the rules are applied at most; applying ends when nothing changes. With the rule
 
         @R.rewriter
         class DoubleIsAdd:
@@ -48,14 +51,34 @@ class ApplyRewrites(Pass):
     """
 
     file: str = ""
+    rules: tuple[str, ...] = ()
     rounds: int = 1
 
     def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        found = {rule.name: rule for rule in self._found(mod)}
+        for name in self.rules:
+            if name not in found:
+                near = did_you_mean(name, found)
+                have = ", ".join(f"`{n}`" for n in found)
+                fail(
+                    "RLX3103",
+                    f"there is no rule `{name}`",
+                    help=f"did you mean `{near}`?" if near else f"there are {have}",
+                )
+        return apply_rules(mod, [found[n] for n in self.rules or found], self.rounds)
+
+    def _found(self, mod: IRModule) -> list[RewriteRule]:
         if not self.file:
-            fail("RLX3103", "`apply-rewrites` needs a file of rules", help="write `apply-rewrites{file=rules.rlx}`")
+            if not mod.rules:
+                fail(
+                    "RLX3103",
+                    "`apply-rewrites` needs rules, and the module states none",
+                    help="write `apply-rewrites{file=rules.rlx}`, or a class under `@R.rewriter` beside the module",
+                )
+            return rules_of(mod)
         try:
             with open(self.file, "rb") as file:
                 data = file.read()
         except OSError as fault:
             fail("RLX0017", f"`{self.file}` can't be read: {fault.strerror or fault}")
-        return apply_rules(mod, read_rules(decode_source(self.file, data)), self.rounds)
+        return read_rules(decode_source(self.file, data), default_operators(mod))

@@ -101,9 +101,6 @@ class ModuleElaborator:
     def run(self, module: tree.Module) -> IRModule:
         """The module of a file. Faults go to the diagnostics; what they spoil is left out."""
         classes = [s for s in module.body if isinstance(s, tree.ClassDef) and not _is_rule(s)]
-        for stmt in module.body:
-            if isinstance(stmt, tree.ClassDef) and _is_rule(stmt):
-                self._rule(stmt)
         for extra in classes[1:]:
             self.unit.report(
                 error(
@@ -114,6 +111,9 @@ class ModuleElaborator:
             self.unit.name = classes[0].name
             self.unit.verify = not any(_unchecked(d) for d in classes[0].decorators)
         self._own_operators([*module.body, *(classes[0].body if classes else ())])
+        for stmt in module.body:
+            if isinstance(stmt, tree.ClassDef) and _is_rule(stmt):
+                self._rule(stmt)
         ref = ModuleRef(self.unit)
         self.outer.names.update({self.unit.name: ref})
         for stmt in module.body:
