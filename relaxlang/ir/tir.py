@@ -253,6 +253,11 @@ class BlockRealize(Stmt):
 
 
 # --- functions --------------------------------------------------------------------------------------------------------
+SCHEDULABLE = "s_tir"
+"""The attribute, True, of a PrimFunc that TVM 0.26 and later shall treat as one to be scheduled, where its body does
+not say so by itself (`is_schedulable`)."""
+
+
 @node
 class PrimFunc(Node, Printable):
     """A function over buffers and scalars. `buffer_map` gives the buffer of each handle parameter.
@@ -275,6 +280,14 @@ class PrimFunc(Node, Printable):
         from relaxlang.ir.printing import script
 
         return script(self)
+
+
+def is_schedulable(body: Stmt) -> bool:
+    """Whether a body has what TVM 0.26 and later read rightly only under `s_tir=True`: blocks, and memory, which
+    without it has a layout, and of which one element is a variable."""
+    from relaxlang.ir.visit import walk
+
+    return any(isinstance(part, (Block, Allocate, AllocConst, DeclBuffer, BufferRealize)) for part in walk(body))
 
 
 def seq(*stmts: Stmt | None) -> Stmt:

@@ -165,14 +165,10 @@ ELABORATION: dict[str, CodeInfo] = {
         '        y = R.call_tir(M.k, (x,), out_sinfo=R.Tensor((4,), "int32"))\n        return y\n',
     ),
     "RLX0220": CodeInfo(
-        "cast that cannot succeed",
-        "`R.match_cast` checks at run time that a value is what the program needs, and everything after it may rely on "
-        "that. What is known while compiling must leave that possible. (An annotation that says more than is known is "
-        "such a check, too. In IR that is built by hand or by a pass, it has to be written as one.)",
-        '@R.function\ndef f(x: R.Tensor((4,), "float32")):\n    y = R.match_cast(x, R.Tensor((5,), "float32"))\n'
-        "    return y\n",
-        '@R.function\ndef f(x: R.Tensor(ndim=1, dtype="float32")):\n'
-        '    y = R.match_cast(x, R.Tensor((5,), "float32"))\n    return y\n',
+        "struct info that says more than is known",
+        "In IR that a pass or a builder makes, a variable and a function's result say no more than what is inferred for "
+        "their value; `R.match_cast` checks the rest at run time. (In a text an annotation that says more than is known "
+        "is such a check, too.) The builder also refuses a cast that cannot succeed.",
     ),
     "RLX0221": CodeInfo(
         "malformed shape",

@@ -23,7 +23,6 @@ from relaxlang.syntax.comptime import Value, as_dtype, describe, error
 from relaxlang.syntax.core_ops import CORE_OPS, CoreOp
 from relaxlang.syntax.elaborate.annotations import device_of, dimension, struct_info
 from relaxlang.syntax.elaborate.native import Names, attributes
-from relaxlang.syntax.struct_info import BaseCheck, base_check
 
 if TYPE_CHECKING:
     from relaxlang.syntax.elaborate.relax_body import RelaxElaborator
@@ -207,11 +206,7 @@ def _item(ev: RelaxElaborator, node: tree.Call, value: Any, index: Any) -> relax
 @names("match_cast")
 def _match_cast(ev: RelaxElaborator, node: tree.Call, value: Any, struct_info_: Any = None, **words: Any) -> CastValue:
     given = words.get("struct_info", words.get("ty", struct_info_))
-    subject, wanted = ev.lift(value, node.span), struct_info(given, node.span)
-    known = subject.struct_info
-    if ev.check and known is not None and base_check(wanted, known) is BaseCheck.NEVER:
-        ev.unit.require(error("RLX0220", f"a `{known}` can't be cast to `{wanted}`", node.span))
-    return CastValue(subject, wanted, node.span)
+    return CastValue(ev.lift(value, node.span), struct_info(given, node.span), node.span)
 
 
 @names("match_shape")

@@ -8,6 +8,7 @@ from relaxlang.base.diagnostics import DiagnosticError
 from relaxlang.base.dtype import DType
 from relaxlang.ir import prim, tir
 from relaxlang.ir.attrs import Attrs
+from relaxlang.ir.tir import SCHEDULABLE, is_schedulable
 from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import POISON, Scope, describe, error, silent
 from relaxlang.syntax.elaborate.buffers import BufferMaker
@@ -25,7 +26,7 @@ def elaborate_prim_func(
     """The PrimFunc of a `@T.prim_func` definition. Raises a silent DiagnosticError when any part of it was faulty."""
     before = len(unit.diagnostics.items)
     ev, inner = BodyElaborator(unit), Scope({}, scope)
-    ev.allocates_here = "s_tir" in options  # only TVM 0.26 and later write it
+    ev.allocates_here = SCHEDULABLE in options  # only TVM 0.26 and later write it
     for name in node.type_params:
         ev.signature_vars[name] = inner.names[name] = prim.Var(name, prim.INT64, span=head(node))
     ev.here = inner
@@ -37,6 +38,10 @@ def elaborate_prim_func(
     if len(unit.diagnostics.items) != before and unit.diagnostics.has_errors():
         raise silent()
     attrs = dict(ev.attrs)
+    if ev.truth(options.get(SCHEDULABLE, attrs.get(SCHEDULABLE, False)), node.span) and not is_schedulable(body):
+        attrs[SCHEDULABLE] = True
+    else:
+        attrs.pop(SCHEDULABLE, None)
     if not ev.truth(options.get("private", False), node.span) and "global_symbol" not in attrs:
         attrs = {"global_symbol": name, **attrs}
     return tir.PrimFunc(ev.params, body, ev.buffer_map, _result(ev, node, inner), Attrs(attrs), span=head(node))

@@ -81,6 +81,8 @@ def _call(p: Printer, node: prim.Call) -> tuple[Doc, int]:
         if node.of is not carried_type(node.op, args):
             items.append(f'dtype="{node.of}"')
         return bracket(f"{node.op}(" if node.op.startswith("Tx.") else f"T.{node.op}(", items, ")"), ATOM
+    if node.op == "normcdf" and p.options.dialect is not None:
+        return _infix(p, _by_erf(args[0]))
     if node.op == "undef":
         return f'T.undef(dtype="{node.of}")', ATOM
     if row.result == "explicit":
@@ -96,6 +98,12 @@ def _call(p: Printer, node: prim.Call) -> tuple[Doc, int]:
     if not implied:
         docs.append(f'dtype="{node.of}"')
     return bracket(f"{p.spell('T.' + node.op)}(", docs, ")"), ATOM
+
+
+def _by_erf(x: prim.PrimExpr) -> prim.BinaryOp:
+    """`normcdf`, which no release of TVM has, less exactly."""
+    half, one, scale = (prim.const(c, x.dtype) for c in (0.5, 1.0, 0.7071067811865476))
+    return prim.Mul(half, prim.Add(one, prim.Call(x.dtype, "erf", (prim.Mul(x, scale),))))
 
 
 def _carried_argument(p: Printer, kind: str, args: tuple[prim.PrimExpr, ...]) -> Doc:

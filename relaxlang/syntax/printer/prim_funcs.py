@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from relaxlang.ir import prim, tir
+from relaxlang.ir.tir import SCHEDULABLE, is_schedulable
 from relaxlang.ir.visit import walk
 from relaxlang.syntax.document import Doc, bracket, concat
 from relaxlang.syntax.printer.blocks import alloc_buffers
@@ -23,8 +24,8 @@ def emit_prim_func(p: Printer, node: tir.PrimFunc, name: str, *, symbol: str | N
     """The definition of a PrimFunc. `symbol` is its name in the module when `name` is only made from it."""
     p.int_dtype = prim.INT32
     items: list[Doc] = ["private=True"] if node.is_private else []
-    if p.since("tvm-0.26"):
-        items.append("s_tir=True")
+    if SCHEDULABLE in node.attrs or (p.since("tvm-0.26") and is_schedulable(node.body)):
+        items.append(f"{SCHEDULABLE}=True")
     if symbol is not None:
         items.append(f"name={string_text(symbol)}")
     p.line(bracket("@T.prim_func(", items, ")") if items else "@T.prim_func")
@@ -37,7 +38,7 @@ def emit_prim_func(p: Printer, node: tir.PrimFunc, name: str, *, symbol: str | N
     returns = f" -> T.{node.ret_type}:" if node.ret_type is not None else ":"
     p.lines.insert(at, (p.indent, concat(f"def {name}", bracket("(", params, ")"), returns)))
     p.indent += 1
-    attrs = function_attrs(p, node.attrs, symbol or name, False)
+    attrs = function_attrs(p, node.attrs.without(SCHEDULABLE), symbol or name, False)
     if attrs:
         p.line(concat("T.func_attr(", mapping_doc(p, attrs), ")"))
     for param, buffer in matched:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from relaxlang import parse, structural_equal
+from relaxlang import assert_structural_equal, parse, structural_equal
 from relaxlang.base.diagnostics import DiagnosticError
 
 
@@ -88,3 +88,18 @@ def test_a_view_fits_in_its_tensor(view: str) -> None:
 def test_a_rewriter_has_both_functions() -> None:
     with pytest.raises(DiagnosticError, match="needs a Relax function `replacement`"):
         parse("@R.rewriter\nclass Rule:\n    @R.function\n    def pattern():\n        return R.tuple()\n")
+
+
+def test_what_shall_be_scheduled_is_kept() -> None:
+    """`s_tir=True` is written for what TVM 0.26 would not know to be schedulable, and read back."""
+    plain = '@T.prim_func\ndef f(A: T.Buffer((4,), "float32")):\n    for i in range(4):\n        A[i] = T.float32(1)\n'
+    marked = plain.replace("@T.prim_func", "@T.prim_func(s_tir=True)")
+    assert "s_tir" not in parse(plain).script(dialect="tvm-0.27")
+    mod = parse(marked)
+    for dialect in (None, "tvm-0.27"):
+        text = mod.script(dialect=dialect)
+        assert "@T.prim_func(s_tir=True)" in text
+        assert_structural_equal(parse(text), mod)
+    block = marked.replace("        A[i]", '        with T.sblock("b"):\n            A[i]')
+    assert "s_tir" not in parse(block).script()
+    assert "s_tir=True" in parse(block).script(dialect="tvm-0.27")
