@@ -148,7 +148,8 @@ COMPILER: dict[str, CodeInfo] = {
     ),
     "RLX3121": CodeInfo(
         "a block that is not opaque yet",
-        "`lower-opaque-block` takes blocks without axes, init and match buffers: the passes before it remove these.",
+        "`lower-opaque-block` takes blocks without axes, init and match buffers: the passes before it remove these. "
+        "`flatten-buffer` takes functions whose blocks are gone.",
     ),
     "RLX3122": CodeInfo(
         "wrong number of indices",
@@ -195,17 +196,23 @@ COMPILER: dict[str, CodeInfo] = {
         "An executor needs a target and a runtime that it can work with: `vm` and `graph` run in this process, on the "
         "runtime `cpp`, with code that LLVM makes; C source and code for programs without Python are made by `aot`.",
     ),
-    "RLX5029": CodeInfo(
-        "intermediate whose size is known only at run time",
-        "Code that may not allocate while it runs has a workspace of a fixed size, so the shapes of all intermediates must "
-        "be constants: give symbolic dimensions values first, by `bind-symbolic-vars`.",
-    ),
     "RLX5030": CodeInfo(
         "no linker for a shared library",
         "A shared library is linked by `cc`, `gcc` or `clang`, or by the `ziglang` package, which brings its own linker and "
         "also links for other platforms: `pip install ziglang`. An `.rlxe` file needs no linker.",
     ),
     "RLX5031": CodeInfo("linking failed", "The linker could not make a shared library; its own words follow."),
+    "RLX5032": CodeInfo(
+        "intermediate whose size is known only at run time",
+        "Code that may not allocate while it runs has a workspace of a fixed size, so the shapes of all intermediates must "
+        "be constants: give symbolic dimensions values first, by `bind-symbolic-vars`.",
+    ),
+    "RLX5032": CodeInfo(
+        "program that an executor cannot run",
+        "The executors `graph` and `aot` run a fixed list of kernel calls: every shape is a number, there is no control "
+        "flow, no closure, and no call that makes its result itself. The message names the binding that needs more; "
+        "`executor=\"vm\"` runs every program.",
+    ),
     "RLX5001": CodeInfo(
         "unknown target kind",
         "A target begins with its kind. Code for processors is made by `llvm`, as in `llvm -mcpu=znver4`.",
@@ -364,6 +371,11 @@ COMPILER: dict[str, CodeInfo] = {
     "RLX6020": CodeInfo(
         "kernels cannot be linked",
         "The executable holds machine code and no linker is installed.",
+    ),
+    "RLX6021": CodeInfo(
+        "text that is no graph",
+        "A graph is JSON as `get_graph_json` writes it: its numbers must lead to tensors and storages that are there, and "
+        "its parameters must be those that it was made for.",
     ),
     "RLX6030": CodeInfo(
         "index out of bounds",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from relaxlang.base.diagnostics import fail
 from relaxlang.ir.prim import BufferLoad, PrimExpr
-from relaxlang.ir.tir import Allocate, AllocConst, Buffer, BufferStore, DeclBuffer, PrimFunc, Stmt
+from relaxlang.ir.tir import Allocate, AllocConst, Block, Buffer, BufferStore, DeclBuffer, PrimFunc, Stmt
 from relaxlang.ir.visit import Rewriter, on
 from relaxlang.passes.base import PassContext, PrimFuncPass
 from relaxlang.passes.tir.layout import element_offset, size_of
@@ -15,7 +15,8 @@ from relaxlang.passes.tir.layout import element_offset, size_of
 @dataclass(frozen=True)
 class FlattenBuffer(PrimFuncPass):
     """Buffers of any rank become buffers of one dimension over the same memory, without strides or offset; indices are
-    combined. Parameters keep their shapes in the signature.
+    combined. Parameters keep their shapes in the signature. RLX3121 for a function with blocks that has buffers to
+    flatten: the regions of a block have the rank of their buffers.
 
     Before:
 
@@ -41,6 +42,10 @@ def flatten_buffer(func: PrimFunc) -> PrimFunc:
     """The function with flat accesses only."""
     flatten = _Flatten()
     body: Stmt = flatten(func.body)
+    if flatten.block is not None and any(flat is not buffer for buffer, flat in flatten.made.items()):
+        block = flatten.block
+        fail("RLX3121", f"buffers can't be flattened in the block `{block.name_hint}`", block.span, node=block,
+             help="run the pass `lower-opaque-block` before")  # fmt: skip
     if body is func.body and not flatten.made:
         return func
     for buffer in reversed(list(func.buffer_map.values())):
@@ -60,6 +65,7 @@ class _Flatten(Rewriter):
 
     def __init__(self) -> None:
         self.made: dict[Buffer, Buffer] = {}
+        self.block: Block | None = None
 
     def flat(self, buffer: Buffer) -> Buffer:
         """The flat form of a buffer; itself when it is flat."""
@@ -96,6 +102,15 @@ class _Flatten(Rewriter):
         return node.replace(
             buffer=self.flat(node.buffer), value=self.visit(node.value), indices=indices, predicate=predicate
         )
+
+    @on(Block)
+    def enter(self, node: Block) -> Block:
+        """A block: it is remembered, and its buffers are looked at."""
+        made: Block = self.below(node)
+        for buffer in (*node.alloc_buffers, *(r.buffer for r in (*(node.reads or ()), *(node.writes or ())))):
+            self.flat(buffer)
+        self.block = self.block or node
+        return made
 
     @on(DeclBuffer)
     def declare(self, node: DeclBuffer) -> DeclBuffer:
