@@ -162,6 +162,10 @@ class Num:
         """The nearest integer, half to even."""
         return self.call("llvm.rint")
 
+    def lost(self, factor: Num, product: Num) -> Num:
+        """What the rounded `product` of this value and a factor lacks, exactly; 0 on processors that can't tell."""
+        return self.call("llvm.fma", factor, -product) if self.at.module.fused else self.num(0.0)
+
     def polynomial(self, coefficients: Sequence[float]) -> Num:
         """c0 + c1 x + c2 x² + … by Horner's rule."""
         total: Num = self.num(coefficients[-1])

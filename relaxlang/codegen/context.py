@@ -33,6 +33,7 @@ class KernelContext:
         self.target = target
         self.functions = functions
         self.module = ModuleText()
+        self.module.fused = _is_fused(target)
         self.messages: list[str] = []
         self.derived: set[Var] = set()
         self.callees: dict[str, str] = {}
@@ -68,3 +69,9 @@ class KernelContext:
     def text(self, triple: str, layout: str) -> str:
         """The whole module's text."""
         return self.module.text(triple, layout) + _LIKELY
+
+
+def _is_fused(target: Target) -> bool:
+    """Whether multiplication and addition are one instruction."""
+    named = target.mcpu in ("x86-64-v3", "x86-64-v4")
+    return named or "+fma" in target.mattr.split(",") or target.mtriple.startswith(("aarch64", "arm64"))

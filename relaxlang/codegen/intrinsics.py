@@ -25,7 +25,7 @@ from relaxlang.ir.visit import walk
 Emit = Callable[[ExprEmitter, prim.Call], str]
 
 _SINGLE: dict[str, Function] = {
-    **{name: getattr(math_single, name) for name in ("exp", "log", "tanh", "sigmoid", "erf")},
+    **{name: getattr(math_single, name) for name in ("exp", "log", "tanh", "sigmoid", "erf", "normcdf")},
     **{name: getattr(math_double, name) for name in (
         "exp2", "exp10", "log2", "log10", "log1p", "sinh", "cosh", "asinh", "acosh", "atanh", "asin", "acos", "atan",
         "sin", "cos", "tan", "atan2", "hypot")},
@@ -39,7 +39,7 @@ _ROUNDING = {
     "nearbyint": "llvm.rint",
 }
 _BITWISE = {"bitwise_and": "and", "bitwise_or": "or", "bitwise_xor": "xor"}
-_NO_CODE = {
+NO_CODE = {
     "tvm_thread_allreduce": "reduces over GPU threads", "tvm_storage_sync": "synchronises GPU threads",
     "vscale": "is the length of scalable vectors, which this target lacks",
     "call_packed": "calls a Python function, which compiled kernels cannot; call it from an `R.function`",
@@ -53,7 +53,7 @@ def emit_call(em: ExprEmitter, e: prim.Call) -> str:
         return calls.call_function(em, e, e.op.name)
     emit = _TABLE.get(e.op)
     if emit is None:
-        reason = _NO_CODE.get(e.op, "has no code")
+        reason = NO_CODE.get(e.op, "has no code")
         em.fail("RLX5013", f"`T.{e.op}` {reason}", e)
     return emit(em, e)
 
@@ -93,6 +93,8 @@ def _double(em: ExprEmitter, e: prim.Call, name: str, args: list[Num]) -> Num:
         tail = _library(em, e, "exp", [-args[0].abs()])
         top = (args[0] < 0.0).where(tail, 1.0)
         return top / (tail + 1.0)
+    if name == "normcdf":
+        return _library(em, e, "erfc", [args[0] * -math.sqrt(0.5)]) * 0.5
     if name == "exp10":
         return _library(em, e, "pow", [args[0].num(10.0), args[0]])
     return _library(em, e, name, args)
@@ -257,14 +259,15 @@ def _limit(em: ExprEmitter, e: prim.Call) -> str:
     if e.op == "infinity":
         return constant(math.inf, e.dtype)
     if of.is_float:
-        largest = _largest(of)
+        largest = largest_number(of)
         return constant(-largest if low else largest, e.dtype)
     if of.is_int:
         return constant(-(1 << of.bits - 1) if low else (1 << of.bits - 1) - 1, e.dtype)
     return constant(0 if low else (1 << of.bits) - 1, e.dtype)
 
 
-def _largest(of: DType) -> float:
+def largest_number(of: DType) -> float:
+    """The largest finite number of a floating-point type."""
     if of.bits >= 32:
         return (2.0 - 2.0**-23) * 2.0**127 if of.bits == 32 else (2.0 - 2.0**-52) * 2.0**1023
     form = FORMATS.get(of.name)

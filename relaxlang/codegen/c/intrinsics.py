@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from relaxlang.base.dtype import dtype
 from relaxlang.codegen.c.expr import ExprWriter, string_literal
 from relaxlang.codegen.c.types import floating, integer, memory_type, value_type
 from relaxlang.codegen.c.writer import EQUAL, ORDER, PRIMARY, PRODUCT, SUM, UNARY, C, call, cast, infix
@@ -15,6 +16,7 @@ from relaxlang.codegen.intrinsics import NO_CODE, largest_number
 from relaxlang.codegen.lltypes import is_narrow
 from relaxlang.ir import prim
 
+FLOAT64 = dtype("float64")
 Write = Callable[[ExprWriter, prim.Call], C]
 
 _MATH = (
@@ -69,6 +71,13 @@ def _power(w: ExprWriter, e: prim.Call) -> C:
 
 def _exp10(w: ExprWriter, e: prim.Call) -> C:
     return _function(w, e, "pow", [C(floating(10.0, e.dtype)), *_floats(w, e)])
+
+
+def _normcdf(w: ExprWriter, e: prim.Call) -> C:
+    (x,) = _floats(w, e)
+    tail = call("erfc", infix(x, "*", C(floating(-0.7071067811865476, FLOAT64)), PRODUCT))
+    made = infix(C(floating(0.5, FLOAT64)), "*", tail, PRODUCT)
+    return w.rounded(made if e.dtype.bits == 64 else cast("float", made), e.dtype.scalar)
 
 
 def _rsqrt(w: ExprWriter, e: prim.Call) -> C:
@@ -276,6 +285,7 @@ def _print(w: ExprWriter, e: prim.Call) -> C:
 _TABLE: dict[str, Write] = {
     **dict.fromkeys(_MATH, _math), **dict.fromkeys(("floor", "ceil", "trunc", *_RINT), _rounding),
     **dict.fromkeys(_BITWISE, _bitwise), "pow": _power, "exp10": _exp10, "rsqrt": _rsqrt, "sigmoid": _sigmoid,
+    "normcdf": _normcdf,
     "fma": _fma, "ldexp": _ldexp, "nextafter": _nextafter, "abs": _abs, "isnan": _class, "isinf": _class,
     "isfinite": _class, "bitwise_not": _bitwise_not, "shift_left": _shift, "shift_right": _shift, "popcount": _count,
     "clz": _count, "reinterpret": _reinterpret, "infinity": _limit, "min_value": _limit, "max_value": _limit,

@@ -50,6 +50,10 @@ def sigmoid(x: np.ndarray) -> np.ndarray:
     return np.where(x < 0, tail, 1) / (1 + tail)
 
 
+def normcdf(x: np.ndarray) -> np.ndarray:
+    return np.vectorize(math.erfc, otypes=["float64"])(x * -math.sqrt(0.5)) / 2
+
+
 UNARY: dict[str, tuple[Callable[[np.ndarray], np.ndarray], float, float]] = {
     "exp": (np.exp, -105, 90), "exp2": (np.exp2, -150, 129), "exp10": (lambda x: np.power(10.0, x), -46, 39),
     "log": (np.log, 0, 10), "log2": (np.log2, 0, 10), "log10": (np.log10, 0, 10), "log1p": (np.log1p, -1, 3),
@@ -57,7 +61,7 @@ UNARY: dict[str, tuple[Callable[[np.ndarray], np.ndarray], float, float]] = {
     "cos": (np.cos, -10, 10), "tan": (np.tan, -10, 10), "sinh": (np.sinh, -10, 10), "cosh": (np.cosh, -10, 10),
     "asinh": (np.arcsinh, -10, 10), "acosh": (np.arccosh, 1, 10), "atanh": (np.arctanh, -1, 1),
     "asin": (np.arcsin, -1, 1), "acos": (np.arccos, -1, 1), "atan": (np.arctan, -10, 10),
-    "sqrt": (np.sqrt, 0, 10), "rsqrt": (lambda x: 1 / np.sqrt(x), 0, 10),
+    "normcdf": (normcdf, -12.8, 6), "sqrt": (np.sqrt, 0, 10), "rsqrt": (lambda x: 1 / np.sqrt(x), 0, 10),
 }  # fmt: skip
 
 

@@ -31,16 +31,19 @@ def as_arrays(value: Any) -> Any:
     return tuple(as_arrays(v) for v in value) if isinstance(value, (tuple, list)) else np.asarray(value)
 
 
+def build(cases: Iterable[tuple[Case, str]]) -> relaxlang.VirtualMachine:
+    """The cases (each with what is known of its dimensions) compiled together, as the functions `case0`, `case1`, …"""
+    functions = {f"case{k}": function(case, dims, f"case{k}")[0] for k, (case, dims) in enumerate(cases)}
+    return relaxlang.VirtualMachine(relaxlang.build(IRModule(functions)), relaxlang.cpu())
+
+
 def check_compiled(cases: Iterable[tuple[Case, str]]) -> None:
-    """Compile the cases (each with what is known of its dimensions) together, run them, and compare."""
-    functions, runs = {}, []
+    """Compile the cases together, run them, and compare."""
+    cases = list(cases)
+    vm = build(cases)
     for k, (case, dims) in enumerate(cases):
-        symbol = f"case{k}"
-        functions[symbol], args = function(case, dims, symbol)
-        runs.append((symbol, case, args))
-    vm = relaxlang.VirtualMachine(relaxlang.build(IRModule(functions)), relaxlang.cpu())
-    for symbol, case, args in runs:
+        args = function(case, dims, "")[1]
         try:
-            check(as_arrays(vm[symbol](*args)), case.expected, case.rtol)
+            check(as_arrays(vm[f"case{k}"](*args)), case.expected, case.rtol)
         except AssertionError as fault:
             raise AssertionError(f"{case}: {fault}") from fault
