@@ -49,7 +49,7 @@ def _operator(name: str) -> dict[str, Any] | None:
     begin = place.source.text.rfind("\n", 0, place.start) + 1
     signature = Span(place.source, begin, found.returns.span.end).text
     return {"kind": "operator", "name": f"R.{found.name}", "file": str(place).rsplit(":", 1)[0],
-            "signature": signature, "doc": inspect.cleandoc(found.doc)}  # fmt: skip
+            "signature": signature, "doc": inspect.cleandoc(found.doc), "rules": found.rules()}  # fmt: skip
 
 
 def _intrinsic(name: str) -> dict[str, Any] | None:
@@ -94,6 +94,8 @@ def _text(facts: dict[str, Any]) -> str:
     parts.append(facts["doc"])
     if facts.get("options"):
         parts.append("Options:\n" + "\n".join(f"    {name} = {default}" for name, default in facts["options"].items()))
+    if facts.get("rules"):
+        parts.append("Rules:\n" + "\n".join(f"    {kind}: {rule}" for kind, rule in facts["rules"].items()))
     return "\n\n".join(part for part in parts if part) + "\n"
 
 

@@ -1,10 +1,13 @@
-"""An operator's definition, read off its `@R.op` function: parameters, result, body, documentation."""
+"""An operator's definition, read off its `@R.op` function (parameters, result, body, documentation), and the rules that
+stand beside it."""
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Iterable
+from typing import Any, Literal
 
 from relaxlang.base.node import Node, node
+from relaxlang.ops.functions import CompileTimeFunction
 from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import Scope, error
 
@@ -13,6 +16,9 @@ ArgKind = Literal["tensor", "tensors", "shape", "scalar", "object"]
 ARG_KINDS = frozenset({"tensor", "tensors", "shape", "scalar", "object"})
 # … and of those that are its attributes (compile-time values).
 ATTR_KINDS = frozenset({"int", "float", "bool", "str", "dtype", "tuple", "index_map"})
+
+Precision = Literal["always", "follow", "never"]
+PRECISIONS = ("always", "follow", "never")
 
 
 @node
@@ -39,6 +45,9 @@ class OpDef(Node):
     `name` is what stands after `R.` (`nn.relu`); `scope` holds the names of the file it stands in; `view` says that the
     result has the elements of the first argument, in the same row-major order. The span is that of its name in the
     file.
+
+    Rules: `precision` says whether it is computed in half precision always, when its arguments are there in it, or
+    never; `layout_rule` in which layouts it takes tensors, `gradient` what its derivatives are (see `ops.rules`).
     """
 
     name: str
@@ -49,6 +58,9 @@ class OpDef(Node):
     pure: bool
     scope: Scope
     view: bool = False
+    precision: Precision = "never"
+    layout_rule: CompileTimeFunction | None = None
+    gradient: CompileTimeFunction | None = None
 
     @property
     def arg_params(self) -> tuple[OpParam, ...]:
@@ -62,6 +74,14 @@ class OpDef(Node):
             return params[:-1][:count] + (params[-1],) * max(0, count - len(params) + 1)
         return params[:count]
 
+    def rules(self) -> dict[str, str]:
+        """The rules that it has, in words: precision, and the functions that say layouts and gradient."""
+        found = {"layout": self.layout_rule, "gradient": self.gradient}
+        said = {
+            kind: f"{rule.function.name} ({rule.function.span})" for kind, rule in found.items() if rule is not None
+        }
+        return {"precision": self.precision, **said}
+
     @property
     def attr_params(self) -> tuple[OpParam, ...]:
         """The parameters that are attributes, in order."""
@@ -70,39 +90,82 @@ class OpDef(Node):
 
 def is_operator(stmt: tree.Stmt) -> bool:
     """Whether a statement is a function under `@R.op` or `@R.op(…)`."""
-    return isinstance(stmt, tree.FunctionDef) and any(_is_op_decorator(d) for d in stmt.decorators)
+    return isinstance(stmt, tree.FunctionDef) and any(_is_decorator(d, "op") for d in stmt.decorators)
 
 
-def _is_op_decorator(decorator: tree.Expr) -> bool:
+def _is_decorator(decorator: tree.Expr, name: str) -> bool:
     target = decorator.func if isinstance(decorator, tree.Call) else decorator
     return (
         isinstance(target, tree.Attribute)
-        and target.attr == "op"
+        and target.attr == name
         and isinstance(target.value, tree.Name)
         and target.value.id == "R"
     )
 
 
+def gradient_rules(body: Iterable[tree.Stmt], scope: Scope) -> dict[str, CompileTimeFunction]:
+    """The functions under `@R.grad("operator")` among statements, by operator. Raises DiagnosticError."""
+    found: dict[str, CompileTimeFunction] = {}
+    for stmt in body:
+        for decorator in stmt.decorators if isinstance(stmt, tree.FunctionDef) else ():
+            if not _is_decorator(decorator, "grad"):
+                continue
+            args = decorator.args if isinstance(decorator, tree.Call) else ()
+            name = args[0].value if len(args) == 1 and isinstance(args[0], tree.Constant) else None
+            if not isinstance(name, str):
+                raise error(
+                    "RLX0130",
+                    "`@R.grad` needs the name of an operator",
+                    decorator.span,
+                    help='write `@R.grad("nn.relu")`',
+                )
+            assert isinstance(stmt, tree.FunctionDef)
+            found[name] = CompileTimeFunction(stmt, scope)
+    return found
+
+
+def _options(decorator: tree.Call, scope: Scope) -> dict[str, Any]:
+    """The options of `@R.op(…)`, by the name of the field that they fill."""
+    found: dict[str, Any] = {}
+    for keyword in decorator.keywords:
+        value = keyword.value.value if isinstance(keyword.value, tree.Constant) else None
+        if keyword.name == "sugar":  # the symbol that stands for it, which the library's index reads
+            continue
+        if keyword.name in ("pure", "view") and isinstance(value, bool):
+            found[keyword.name] = value
+        elif keyword.name == "precision" and value in PRECISIONS:
+            found["precision"] = value
+        elif keyword.name == "layout":
+            found["layout_rule"] = _rule(keyword.value, scope)
+        else:
+            raise error(
+                "RLX0130",
+                f"`@R.op` has no option `{keyword.name}={keyword.value.span.text if keyword.value.span else '…'}`",
+                keyword.span,
+                help='options are `pure=False`, `view=True`, `precision="always"` or `"follow"`, `layout=` a function, '
+                "and `sugar`",
+            )
+    return found
+
+
+def _rule(name: tree.Expr, scope: Scope) -> CompileTimeFunction:
+    place = scope.find(name.id) if isinstance(name, tree.Name) else None
+    found = place.names[name.id] if place is not None and isinstance(name, tree.Name) else None
+    if not isinstance(found, CompileTimeFunction):
+        raise error("RLX0130", "a rule must be the name of a compile-time function", name.span)
+    return found
+
+
 def read_definition(function: tree.FunctionDef, scope: Scope) -> OpDef:
     """The definition that an `@R.op` function states. Raises DiagnosticError for one that is not well made."""
-    name, options = function.name, {"pure": True, "view": False}
+    name, options = function.name, dict[str, Any]()
     for decorator in function.decorators:
-        if isinstance(decorator, tree.Call) and _is_op_decorator(decorator):
+        if isinstance(decorator, tree.Call) and _is_decorator(decorator, "op"):
             for arg in decorator.args:
                 if not isinstance(arg, tree.Constant) or not isinstance(arg.value, str):
                     raise error("RLX0130", "the name in `@R.op` must be a string", arg.span)
                 name = arg.value
-            for keyword in decorator.keywords:
-                if keyword.name == "sugar":  # the symbol that stands for it, which the library's index reads
-                    continue
-                if keyword.name not in options or not isinstance(keyword.value, tree.Constant):
-                    raise error(
-                        "RLX0130",
-                        f"`@R.op` has no option `{keyword.name}`",
-                        keyword.span,
-                        help="options are `pure=False`, `view=True` and `sugar`",
-                    )
-                options[keyword.name] = bool(keyword.value.value)
+            options.update(_options(decorator, scope))
     if function.returns is None:
         raise error(
             "RLX0131", f"the operator `{name}` does not state its result", function.span, help="add `-> R.Tensor(…)`"
@@ -123,7 +186,8 @@ def read_definition(function: tree.FunctionDef, scope: Scope) -> OpDef:
         and isinstance(body[0].value.value, str)
     ):
         doc, body = body[0].value.value, body[1:]
-    return OpDef(name, params, function.returns, body, doc, options["pure"], scope, options["view"], span=function.span)
+    pure = options.pop("pure", True)
+    return OpDef(name, params, function.returns, body, doc, pure, scope, **options, span=function.span)
 
 
 def _read_param(param: tree.Parameter) -> OpParam:

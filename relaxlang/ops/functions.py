@@ -72,6 +72,9 @@ class CompileTimeFunction(Value):
         self.scope = scope
         self.kind = f"function `{function.name}`"
 
+    def __repr__(self) -> str:
+        return f"<{self.kind} at {self.function.span}>"
+
     def call(self, ev: Evaluator, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> Any:
         if not isinstance(ev, BodyEvaluator):
             ev = _Elsewhere()

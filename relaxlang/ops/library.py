@@ -10,7 +10,7 @@ from pathlib import Path
 from relaxlang.base.diagnostics import Diagnostics
 from relaxlang.base.resources import resource_dir
 from relaxlang.base.source import Source
-from relaxlang.ops.definition import OpDef, is_operator, read_definition
+from relaxlang.ops.definition import OpDef, gradient_rules, is_operator, read_definition
 from relaxlang.ops.functions import CompileTimeFunction
 from relaxlang.ops.namespaces import root_scope
 from relaxlang.syntax import tree
@@ -89,8 +89,11 @@ class Library:
 
 
 def definitions(body: Iterable[tree.Stmt], scope: Scope) -> list[OpDef]:
-    """The operators that a file or module body defines."""
-    return [read_definition(s, scope) for s in body if isinstance(s, tree.FunctionDef) and is_operator(s)]
+    """The operators that a file or module body defines, with the gradients that stand beside them."""
+    body = list(body)
+    rules = gradient_rules(body, scope)
+    found = [read_definition(s, scope) for s in body if isinstance(s, tree.FunctionDef) and is_operator(s)]
+    return [d.replace(gradient=rules.get(d.name)) for d in found]
 
 
 def file_scope(body: Iterable[tree.Stmt], parent: Scope | None) -> Scope:

@@ -15,7 +15,8 @@ from typing import Any
 
 from relaxlang.base.dtype import DType
 from relaxlang.ir import relax
-from relaxlang.ops.definition import OpDef, OpParam
+from relaxlang.ops.definition import OpDef, OpParam, Precision
+from relaxlang.ops.functions import CompileTimeFunction
 from relaxlang.ops.signature import signature_text
 from relaxlang.ops.table import Operators, default_operators
 from relaxlang.syntax import tree
@@ -64,6 +65,21 @@ class OperatorFunction:
     def definition(self) -> OpDef:
         """What the standard library says about it."""
         return self._operators.get(self.__qualname__)
+
+    @property
+    def precision(self) -> Precision:
+        """Whether it is computed in half precision: "always", "follow" (when its tensors are there in it), "never"."""
+        return self.definition.precision
+
+    @property
+    def layout_rule(self) -> CompileTimeFunction | None:
+        """What says in which layouts it takes tensors; None when it takes plain ones only."""
+        return self.definition.layout_rule
+
+    @property
+    def gradient(self) -> CompileTimeFunction | None:
+        """What says how a result depends on the arguments; None when there is no such rule."""
+        return self.definition.gradient
 
     @property
     def __doc__(self) -> str:  # type: ignore[override]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -13,10 +13,11 @@ from relaxlang.base.suggest import suggestion
 from relaxlang.ir import relax
 from relaxlang.ir.module import IRModule
 from relaxlang.ir.struct_info import StructInfo
-from relaxlang.ops.definition import OpDef
+from relaxlang.ops.definition import OpDef, gradient_rules
 from relaxlang.ops.elaborate import infer_call, lower_call
 from relaxlang.ops.kernel import Kernel
 from relaxlang.ops.library import Library, definitions, file_scope, standard_library
+from relaxlang.ops.rules import Emit, Gradient, Layouts, gradient_of, layouts_of
 from relaxlang.ops.signature import make_call
 from relaxlang.syntax import tree
 from relaxlang.syntax.parser import parse_surface
@@ -32,8 +33,11 @@ class Operators:
     def extended(self, body: Iterable[tree.Stmt]) -> Operators:
         """A table that also has the operators (and compile-time functions) which a module's statements define."""
         body = list(body)
-        more = definitions(body, file_scope(body, self.library.prelude()))
-        return Operators(self.library, {**self.own, **{d.name: d for d in more}})
+        scope = file_scope(body, self.library.prelude())
+        made = Operators(self.library, {**self.own, **{d.name: d for d in definitions(body, scope)}})
+        for name, rule in gradient_rules(body, scope).items():
+            made.own[name] = made.get(name, rule.function.span).replace(gradient=rule)
+        return made
 
     def names(self) -> Iterable[str]:
         """All operator names, sorted."""
@@ -73,6 +77,19 @@ class Operators:
         assert isinstance(call.op, relax.Op)
         with deep_recursion():
             return lower_call(self.get(call.op.name, call.span), call, self.get)
+
+    def gradient(
+        self, call: relax.Call, output: relax.Expr, grad: relax.Expr, emit: Emit | None = None
+    ) -> tuple[Gradient, ...]:
+        """The derivatives of a call with respect to its arguments; see `ops.rules.gradient_of`."""
+        assert isinstance(call.op, relax.Op)
+        with deep_recursion():
+            return gradient_of(self.get(call.op.name, call.span), call, output, grad, self, emit)
+
+    def layouts(self, call: relax.Call, kept: Sequence[str], desired: tuple[str, ...] = ()) -> Layouts | None:
+        """In which layouts a call takes its tensors; see `ops.rules.layouts_of`."""
+        assert isinstance(call.op, relax.Op)
+        return layouts_of(self.get(call.op.name, call.span), call, kept, desired)
 
     def is_view(self, name: str) -> bool:
         """Whether the operator's result has the elements of its first argument, in the same row-major order."""

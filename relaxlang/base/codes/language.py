@@ -260,6 +260,11 @@ LANGUAGE: dict[str, CodeInfo] = {
         "The kernel of an operator needs the rank and the dtype of its tensors, and some operators a dimension that decides "
         "the rank of their result. `R.match_cast` states them, and checks them when the program runs.",
     ),
+    "RLX0212": CodeInfo(
+        "operator without a gradient",
+        "Differentiation needs a rule for every operator between what is differentiated and the result: a function under "
+        '`@R.grad("name")`, beside the operator\'s definition or in a file of your own.',
+    ),
     # 03: TIR and buffers
     "RLX0301": CodeInfo(
         "wrong number of indices",
