@@ -3,8 +3,8 @@
 The first two digits say where a fault belongs. In `language` and `elaboration`: 00 text and syntax, 01 names, functions
 and compile-time values, 02 struct info and shapes, 03 TIR and buffers, 04 Relax functions and well-formedness. In
 `compiler`: 10 schedules, 31 passes, 50 code generation and targets, 60 run time, 90 faults of relaxlang itself. In
-`command_line`: 70 what `relaxc` is asked for. In `prompt`: 71 what `relax-repl` is asked for. A new code is appended to
-its group. A code keeps its meaning for ever; one that is no longer raised stays in the table.
+`command_line`: 70 what `relaxc` is asked for. In `prompt`: 71 what `relax-repl` is asked for. In `importing`: 80 models
+of other frameworks. A new code is appended to its group. A code keeps its meaning for ever; one that is no longer raised stays in the table.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from relaxlang.base.codes.building import BUILDING
 from relaxlang.base.codes.command_line import COMMAND_LINE
 from relaxlang.base.codes.compiler import COMPILER
 from relaxlang.base.codes.elaboration import ELABORATION
+from relaxlang.base.codes.importing import IMPORTING
 from relaxlang.base.codes.info import CodeInfo
 from relaxlang.base.codes.language import LANGUAGE
 from relaxlang.base.codes.prompt import PROMPT
@@ -23,7 +24,9 @@ from relaxlang.base.suggest import did_you_mean
 
 __all__ = ["CODES", "CodeInfo", "explain"]
 
-CODES: dict[str, CodeInfo] = {**LANGUAGE, **ELABORATION, **BUILDING, **COMPILER, **COMMAND_LINE, **PROMPT}
+CODES: dict[str, CodeInfo] = {
+    **LANGUAGE, **ELABORATION, **BUILDING, **COMPILER, **COMMAND_LINE, **PROMPT, **IMPORTING,
+}  # fmt: skip
 
 
 def explain(code: str) -> str:

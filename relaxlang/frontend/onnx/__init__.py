@@ -1,0 +1,63 @@
+"""Models in the ONNX format as modules.
+
+    from relaxlang.frontend.onnx import from_onnx
+
+    mod = from_onnx("model.onnx")
+
+In: a file, its bytes or a `ModelProto`, with operators of version 7 to the newest that the package `onnx` knows. Out: a
+module whose `main` takes the graph's inputs, in their order, and gives its outputs. Dimensions that the model names are
+symbolic dimensions of these names; what models compute from shapes is computed while importing, as expressions of them,
+and what is left of it becomes dimensions that are read at run time.
+
+Reading order: `values` (what stands for a value), `model` (files and versions), `node`, `graph` (the walk, and what
+converters may ask), `folding` (shape arithmetic), `functions` (operators that are functions), `operators` (the table of
+converters, which are in `elementwise`, `reduce`, `shape`, `linalg`, `window`, `norm`, `index`, `image`, `quantize`,
+`recurrent` and `control`), `importer`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from relaxlang.base.diagnostics import fail
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from relaxlang.ir.module import IRModule
+
+__all__ = ["from_onnx", "parameters"]
+
+
+def from_onnx(
+    model: Any, shapes: Mapping[str, tuple[int | str, ...]] | None = None, *, keep_params_in_input: bool = False
+) -> IRModule:
+    """The module of an ONNX model: a path, bytes, or a `ModelProto`.
+
+    `shapes` gives inputs other dimensions than the model states: numbers, or names of symbolic ones. Weights are
+    constants of the module; with `keep_params_in_input` they are parameters of `main` after the inputs, called as in the
+    model, and `parameters` gives their arrays. Raises DiagnosticError: RLX8001 for what is no model, RLX8002 with every
+    operator that is not known, RLX8003 for a model that is not well-formed, RLX8004 for missing weights, RLX8005 for
+    shapes that do not fit, RLX8006 for a use of an operator that is not supported.
+    """
+    _require()
+    from relaxlang.base.recursion import deep_recursion
+    from relaxlang.frontend.onnx.importer import import_model
+
+    with deep_recursion():
+        return import_model(model, shapes, keep_params_in_input)
+
+
+def parameters(model: Any) -> dict[str, np.ndarray[Any, Any]]:
+    """The weights of a model by the names of the parameters that `keep_params_in_input` makes of them."""
+    _require()
+    from relaxlang.frontend.onnx.importer import read_parameters
+
+    return read_parameters(model)
+
+
+def _require() -> None:
+    if find_spec("onnx") is None:
+        fail("RLX8007", "importing ONNX needs the package `onnx`", help="`pip install 'relaxlang[onnx]'`")

@@ -1,0 +1,141 @@
+"""Converters of operators that read or write at places that tensors name."""
+
+from __future__ import annotations
+
+from relaxlang.frontend.onnx.graph import Graph, item
+from relaxlang.frontend.onnx.node import Node
+from relaxlang.frontend.onnx.values import Known, Result, Value
+from relaxlang.ir import relax
+from relaxlang.ir.struct_info import TupleStructInfo
+from relaxlang.ops import python_api as op
+
+_REDUCTIONS = {"none": "update", "add": "add", "mul": "mul", "max": "max", "min": "min"}
+
+
+def gather(g: Graph, n: Node) -> Value:
+    """Gather: slices along an axis."""
+    x = g.tensor(n.input(0))
+    return op.take(x, g.tensor(n.input(1)), axis=g.axis(n, n.int("axis", 0), g.rank(x)))
+
+
+def gather_elements(g: Graph, n: Node) -> Value:
+    """GatherElements: one element for each index."""
+    x = g.tensor(n.input(0))
+    return op.gather_elements(x, g.tensor(n.input(1)), axis=g.axis(n, n.int("axis", 0), g.rank(x)))
+
+
+def gather_nd(g: Graph, n: Node) -> Value:
+    """GatherND: slices at the coordinates in the last dimension of the indices."""
+    return op.gather_nd(g.tensor(n.input(0)), g.tensor(n.input(1)), batch_dims=n.int("batch_dims", 0))
+
+
+def _reduction(n: Node) -> str:
+    name = n.string("reduction", "none")
+    if name not in _REDUCTIONS:
+        n.unsupported(f"with the reduction `{name}`")
+    return _REDUCTIONS[name]
+
+
+def scatter_elements(g: Graph, n: Node) -> Value:
+    """ScatterElements (Scatter until version 10): one update for each index."""
+    x = g.tensor(n.input(0))
+    axis = g.axis(n, n.int("axis", 0), g.rank(x))
+    return op.scatter_elements(x, g.tensor(n.input(1)), g.tensor(n.input(2)), axis=axis, reduction=_reduction(n))
+
+
+def scatter_nd(g: Graph, n: Node) -> Value:
+    """ScatterND: slices at the coordinates in the last dimension of the indices."""
+    x, places, updates = (g.tensor(n.input(k)) for k in range(3))
+    return op.scatter_nd(x, places, updates, reduction=_reduction(n))
+
+
+def one_hot(g: Graph, n: Node) -> Value:
+    """OneHot: indices beyond the depth, and below minus the depth, give no hot element."""
+    places, values = g.tensor(n.input(0)), g.tensor(n.input(2))
+    depth = n.input(1)
+    count = int(g.constant(depth, "the depth").reshape(-1)[0]) if isinstance(depth, Known) and not depth.is_symbolic else (
+        g.scalar(depth if g.dtype(depth).is_integer else op.astype(g.tensor(depth), "int64"), "the depth"))
+    rank = g.rank(places) + 1
+    axis = g.axis(n, n.int("axis", -1), rank)
+    whole = op.astype(places, "int64")
+    size = op.astype(op.full((), relax.Constant(_int64(0))), "int64")
+    size = relax.Constant(_int64(count)) if isinstance(count, int) else op.add(
+        size, op.reshape(op.shape_to_tensor(relax.ShapeExpr((count,))), ()))
+    wrapped = op.where(op.less(whole, relax.Constant(_int64(0))), op.add(whole, size), whole)
+    shape = [1] * rank
+    lanes = op.arange(0, count, 1, dtype="int64")
+    shape[axis] = count  # type: ignore[call-overload]
+    hit = op.equal(op.expand_dims(wrapped, [axis]), op.reshape(lanes, shape))
+    off, on = (op.reshape(op.strided_slice(values, [0], [k], [k + 1]), ()) for k in (0, 1))
+    return op.where(hit, on, off)
+
+
+def _int64(value: int) -> object:
+    import numpy as np
+
+    return np.array(value, dtype=np.int64)
+
+
+def non_zero(g: Graph, n: Node) -> Value:
+    """NonZero: as many columns as there are elements that are not zero, which is known at run time."""
+    return op.nonzero(g.tensor(n.input(0)))
+
+
+def compress(g: Graph, n: Node) -> Value:
+    """Compress: the slices where a condition holds."""
+    x, condition = g.tensor(n.input(0)), g.tensor(n.input(1))
+    axis = None
+    if n.has("axis"):
+        axis = g.axis(n, n.int("axis"), g.rank(x))
+    else:
+        x = op.flatten(x)
+    kept = g.bound(op.nonzero(condition), "kept")
+    places = op.squeeze(kept, [0])
+    return op.take(x, places, axis=axis or 0)
+
+
+def unique(g: Graph, n: Node) -> Result:
+    """Unique, sorted: the elements, and as asked their first places, the place of each, their counts."""
+    if not n.flag("sorted", True):
+        n.unsupported("in the order of first occurrence")
+    x = g.tensor(n.input(0))
+    axis = g.axis(n, n.int("axis"), g.rank(x)) if n.has("axis") else None
+    wanted = [n.wants(k) for k in (1, 2, 3)]
+    made = g.bb.emit(op.unique(
+        x, return_index=wanted[0], return_inverse=wanted[1], return_counts=wanted[2], axis=axis
+    ))  # fmt: skip
+    if not isinstance(made.struct_info, TupleStructInfo):
+        return made
+    found: list[Value] = [item(made, 0)]
+    at = 1
+    for want in wanted:
+        found.append(op.astype(item(made, at), "int64") if want else None)
+        at += want
+    return tuple(found)
+
+
+def reverse_sequence(g: Graph, n: Node) -> Value:
+    """ReverseSequence: the first elements of each row reversed."""
+    x, lengths = g.tensor(n.input(0)), g.tensor(n.input(1))
+    return op.reverse_sequence(x, lengths, seq_axis=n.int("time_axis", 0), batch_axis=n.int("batch_axis", 1))
+
+
+def roi_align(g: Graph, n: Node) -> Value:
+    """RoiAlign: means (or maxima) of points in regions, one row of the result for each region."""
+    x, rois, batch = (g.tensor(n.input(k)) for k in range(3))
+    first = op.expand_dims(op.astype(batch, g.dtype(rois)), [1])
+    aligned = n.string("coordinate_transformation_mode", "half_pixel" if n.version >= 16 else "output_half_pixel")
+    if n.string("mode", "avg") != "avg":
+        n.unsupported("with maxima, which mean something else here")
+    return op.vision.roi_align(
+        x, op.concat((first, rois), axis=1), (n.int("output_height", 1), n.int("output_width", 1)),
+        n.float("spatial_scale", 1.0), n.int("sampling_ratio", 0) or -1, aligned == "half_pixel",
+    )  # fmt: skip
+
+
+def array_feature_extractor(g: Graph, n: Node) -> Value:
+    """ai.onnx.ml.ArrayFeatureExtractor: columns by number."""
+    x = g.tensor(n.input(0))
+    return op.take(x, op.flatten(g.tensor(n.input(1))), axis=g.rank(x) - 1)
+
+

@@ -1,0 +1,116 @@
+"""Converters of quantized arithmetic: real = scale * (quantized - zero point)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from relaxlang.base.dtype import DType
+from relaxlang.frontend.onnx.graph import Graph
+from relaxlang.frontend.onnx.node import Node
+from relaxlang.frontend.onnx.types import element_type
+from relaxlang.frontend.onnx.values import Value
+from relaxlang.frontend.onnx.window import convolution
+from relaxlang.ir import relax
+from relaxlang.ops import python_api as op
+
+
+def _zero(g: Graph, value: Value, of: DType) -> relax.Expr:
+    """A zero point; 0 where it is left out."""
+    return relax.Constant(np.zeros((), dtype=of.numpy)) if value is None else g.tensor(value)
+
+
+def _blocks(n: Node) -> None:
+    if n.int("block_size", 0):
+        n.unsupported("in blocks")
+
+
+def _parameter(g: Graph, value: relax.Expr, axis: int, rank: int) -> relax.Expr:
+    """A scale or zero point of one dimension, shaped so that it broadcasts along an axis."""
+    if g.rank(value) != 1:
+        return value
+    shape: list[object] = [1] * rank
+    shape[axis] = g.sizes(value)[0]
+    made: relax.Expr = op.reshape(value, tuple(shape))
+    return made
+
+
+def quantize_linear(g: Graph, n: Node) -> Value:
+    """QuantizeLinear: to the type of the zero point, or `output_dtype`, or uint8."""
+    _blocks(n)
+    x, scale = g.tensor(n.input(0)), g.tensor(n.input(1))
+    if n.input(2) is not None:
+        to = g.dtype(n.input(2))
+    elif n.int("output_dtype", 0):
+        to = element_type(n.int("output_dtype"), "the result")
+    else:
+        to = element_type(2, "the result")
+    if to.is_float:
+        n.unsupported(f"to {to}")
+    x = x if g.dtype(x).is_float else op.astype(x, "float32")
+    axis = n.int("axis", 1) if g.rank(scale) == 1 and g.rank(x) else -1
+    return op.quantize(x, scale, _zero(g, n.input(2), to), axis=axis, out_dtype=to)
+
+
+def dequantize_linear(g: Graph, n: Node) -> Value:
+    """DequantizeLinear: to the type of the scale."""
+    _blocks(n)
+    x, scale = g.tensor(n.input(0)), g.tensor(n.input(1))
+    axis = n.int("axis", 1) if g.rank(scale) == 1 and g.rank(x) else -1
+    return op.dequantize(x, scale, _zero(g, n.input(2), g.dtype(x)), axis=axis, out_dtype=g.dtype(scale))
+
+
+def _centred(g: Graph, value: Value, zero: Value, axis: int | None = None) -> relax.Expr:
+    """Quantized numbers without their zero point, as int32."""
+    x = g.tensor(value)
+    made: relax.Expr = op.astype(x, "int32")
+    if zero is None:
+        return made
+    shift = op.astype(g.tensor(zero), "int32")
+    if axis is not None:
+        shift = _parameter(g, shift, axis, g.rank(x))
+    made = op.subtract(made, shift)
+    return made
+
+
+def matmul_integer(g: Graph, n: Node) -> Value:
+    """MatMulInteger: in int32."""
+    rows = g.rank(n.input(0)) - 2
+    return op.matmul(_centred(g, n.input(0), n.input(2), max(rows, 0)), _centred(g, n.input(1), n.input(3), -1))
+
+
+def conv_integer(g: Graph, n: Node) -> Value:
+    """ConvInteger: in int32."""
+    weight = g.bb.emit(_centred(g, n.input(1), n.input(3), 0))
+    return convolution(g, n, _centred(g, n.input(0), n.input(2)), weight)
+
+
+def _requantized(g: Graph, sums: relax.Expr, scales: tuple[relax.Expr, ...], zero: Value, of: DType) -> Value:
+    """int32 sums times scales[0] * scales[1] / scales[2], rounded, plus a zero point."""
+    factor = op.divide(op.multiply(op.astype(scales[0], "float32"), op.astype(scales[1], "float32")),
+                       op.astype(scales[2], "float32"))  # fmt: skip
+    real = op.multiply(op.astype(sums, "float32"), factor)
+    one = relax.Constant(np.ones((), dtype=np.float32))
+    return op.quantize(real, one, _zero(g, zero, of), out_dtype=of)
+
+
+def qlinear_matmul(g: Graph, n: Node) -> Value:
+    """QLinearMatMul: inputs a, its scale and zero point; b, its scale and zero point; those of the result."""
+    rows = max(g.rank(n.input(0)) - 2, 0)
+    sums = op.matmul(_centred(g, n.input(0), n.input(2), rows), _centred(g, n.input(3), n.input(5), -1))
+    rank = g.rank(sums)
+    scales = (
+        _parameter(g, g.tensor(n.input(1)), rows, rank), _parameter(g, g.tensor(n.input(4)), -1, rank),
+        g.tensor(n.input(6)),
+    )  # fmt: skip
+    return _requantized(g, sums, scales, n.input(7), g.dtype(n.input(7)))
+
+
+def qlinear_conv(g: Graph, n: Node) -> Value:
+    """QLinearConv: the weight's scale may be for each output channel; the bias is int32."""
+    weight = g.bb.emit(_centred(g, n.input(3), n.input(5), 0))
+    sums = convolution(g, n, _centred(g, n.input(0), n.input(2)), weight)
+    rank = g.rank(sums)
+    if n.input(8) is not None:
+        sums = op.add(sums, _parameter(g, g.tensor(n.input(8)), 1, rank))
+    scales = (g.tensor(n.input(1)), _parameter(g, g.tensor(n.input(4)), 1, rank), g.tensor(n.input(6)))
+    return _requantized(g, sums, scales, n.input(7), g.dtype(n.input(7)))
