@@ -15,14 +15,15 @@ _FLOAT8 = ("float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", 
 _SMALL = {**dict.fromkeys(_FLOAT8, 8), "float6_e2m3fn": 6, "float6_e3m2fn": 6, "float4_e2m1fn": 4}
 _NAME = re.compile(r"(int|uint|float|bfloat)(\d+)(?:x(\d+))?$")
 _LANED = re.compile(r"(.+?)x(\d+)$")
+_SCALABLE = re.compile(r"(\w+?)xvscalex(\d+)$")
 _WIDTHS = {"int": (1, 2, 4, 8, 16, 32, 64), "uint": (1, 2, 4, 8, 16, 32, 64), "float": (16, 32, 64), "bfloat": (16,)}
 
 
 class DType:
     """An element type: `kind` is int, uint, float, bfloat, bool, handle, void, or the name of a small float.
 
-    `bits` is the width of one lane (bool: 1, stored in one byte), `lanes` the vector length (1: a scalar). Made by
-    `dtype("float32")`; equal types are one object.
+    `bits` is the width of one lane (bool: 1, stored in one byte), `lanes` the vector length (1: a scalar; -4: four times
+    the processor's `vscale`, as in `float32xvscalex4`). Made by `dtype("float32")`; equal types are one object.
     """
 
     __slots__ = ("kind", "bits", "lanes", "name")
@@ -66,17 +67,18 @@ class DType:
     @property
     def scalar(self) -> DType:
         """The type of one lane."""
-        return self if self.lanes == 1 else dtype(self.name.rsplit("x", 1)[0])
+        return self if self.lanes == 1 else dtype(self.name.split("x")[0])
 
     @property
     def itemsize(self) -> int:
-        """Bytes that one element takes in memory (sub-byte types take a byte each; lanes included)."""
-        return max(1, (self.bits + 7) // 8) * self.lanes
+        """Bytes that one element takes in memory (sub-byte types take a byte each; lanes included, of a scalable vector
+        the fewest that it has)."""
+        return max(1, (self.bits + 7) // 8) * abs(self.lanes)
 
     def with_lanes(self, lanes: int) -> DType:
         """The vector type of `lanes` such elements."""
         base = self.scalar.name
-        return dtype(base if lanes == 1 else f"{base}x{lanes}")
+        return dtype(base if lanes == 1 else f"{base}xvscalex{-lanes}" if lanes < 0 else f"{base}x{lanes}")
 
     @property
     def numpy(self) -> np.dtype[Any]:
@@ -127,6 +129,11 @@ def _make(name: str) -> DType:
         return DType(name, _SMALL[name], 1, name)
     if name in ("bool", "handle", "void"):
         return DType(name, {"bool": 1, "handle": 64, "void": 0}[name], 1, name)
+    scalable = _SCALABLE.match(name)
+    if scalable and int(scalable[2]) > 0:
+        base = dtype(scalable[1])
+        if base.lanes == 1 and base.kind not in ("handle", "void"):
+            return DType(base.kind, base.bits, -int(scalable[2]), f"{base.name}xvscalex{int(scalable[2])}")
     match = _NAME.match(name)
     if match and int(match[2]) in _WIDTHS[match[1]] and int(match[3] or 2) > 1:
         return DType(match[1], int(match[2]), int(match[3] or 1), name)

@@ -17,6 +17,7 @@ import struct
 
 import numpy as np
 
+from relaxlang.base.diagnostics import fail
 from relaxlang.base.dtype import DType
 
 
@@ -31,6 +32,8 @@ def memory_type(of: DType) -> str:
 
 
 def _laned(scalar: str, lanes: int) -> str:
+    if lanes < 0:
+        fail("RLX5013", "scalable vectors have no code for this processor", help="vectors of a fixed length have")
     return scalar if lanes == 1 else f"<{lanes} x {scalar}>"
 
 

@@ -218,13 +218,20 @@ def _choose(frame: Frame, condition: Value, then: Callable[[], Value], otherwise
 @evaluates(prim.Ramp)
 def _ramp(frame: Frame, e: prim.Ramp) -> Value:
     base, stride = frame(e.base), frame(e.stride)
+    _known(e)
     steps = np.arange(e.lanes).astype(numeric.numpy_type(e.dtype))
     return np.ravel(base + np.multiply.outer(steps, stride)) if is_array(base) else base + steps * stride
 
 
 @evaluates(prim.Broadcast)
 def _broadcast(frame: Frame, e: prim.Broadcast) -> Value:
+    _known(e)
     return np.tile(frame(e.value), e.lanes)
+
+
+def _known(e: prim.Ramp | prim.Broadcast) -> None:
+    if e.lanes < 0:
+        fail("RLX6034", "the length of a scalable vector is that of a processor, which the interpreter is not", e.span)
 
 
 @evaluates(prim.Shuffle)

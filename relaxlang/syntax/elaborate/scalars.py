@@ -72,12 +72,13 @@ def vector_indices(region: tir.BufferRegion, span: Span | None) -> tuple[PrimExp
     if region.buffer.dtype.is_handle:
         raise error("RLX0303", f"`{region.buffer.name}` holds pointers, of which there are no vectors", span)
     for axis in region.region:
-        if not isinstance(axis.extent, prim.IntImm):
+        lanes = axis.extent.value if isinstance(axis.extent, prim.IntImm) else scalable_lanes(axis.extent)
+        if lanes is None:
             raise error("RLX0303", "a slice used as a value needs a length known while compiling", span)
-        if axis.extent.value == 1:
+        if lanes == 1:
             indices.append(axis.min)
         else:
-            indices.append(prim.Ramp(axis.min, prim.const(1, axis.min.dtype), axis.extent.value, span=span))
+            indices.append(prim.Ramp(axis.min, prim.const(1, axis.min.dtype), lanes, span=span))
     return tuple(indices)
 
 
@@ -106,8 +107,23 @@ def as_range(value: Any, span: Span | None) -> tir.Range:
     return tir.Range(prim.const(0, extent.dtype), extent)
 
 
+def scalable_lanes(value: Any) -> int | None:
+    """-n for `T.vscale() * n`, the length of a scalable vector."""
+    if isinstance(value, prim.Mul):
+        a, b = value.a, value.b
+        factor, rest = (a, b) if isinstance(a, prim.IntImm) else (b, a)
+        if not isinstance(factor, prim.IntImm) or factor.value < 1:
+            return None
+        inner = scalable_lanes(rest)
+        return None if inner is None else inner * factor.value
+    return -1 if isinstance(value, prim.Call) and value.op == "vscale" else None
+
+
 def lanes_of(value: Any, span: Span | None) -> int:
-    """A vector length known while compiling."""
+    """A vector length known while compiling; a negative one counts in units of `T.vscale()`."""
+    scalable = scalable_lanes(value)
+    if scalable is not None:
+        return scalable
     if isinstance(value, prim.IntImm):
         value = value.value
     if not isinstance(value, int) or value < 1:

@@ -179,14 +179,19 @@ def _select(p: Printer, node: prim.Select) -> Doc:
     return bracket("T.Select(", [p.doc(node.condition), p.doc(node.true_value), p.doc(node.false_value)], ")")
 
 
+def lanes_text(lanes: int) -> str:
+    """A vector length; that of a scalable vector is negative."""
+    return str(lanes) if lanes > 0 else f"T.vscale() * {-lanes}"
+
+
 @prints(prim.Ramp)
 def _ramp(p: Printer, node: prim.Ramp) -> Doc:
-    return bracket("T.Ramp(", [p.doc(node.base), p.doc(node.stride), str(node.lanes)], ")")
+    return bracket("T.Ramp(", [p.doc(node.base), p.doc(node.stride), lanes_text(node.lanes)], ")")
 
 
 @prints(prim.Broadcast)
 def _broadcast(p: Printer, node: prim.Broadcast) -> Doc:
-    return bracket("T.Broadcast(", [p.doc(node.value), str(node.lanes)], ")")
+    return bracket("T.Broadcast(", [p.doc(node.value), lanes_text(node.lanes)], ")")
 
 
 @prints(prim.Shuffle)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from relaxlang import assert_structural_equal, parse, structural_equal
+from relaxlang import assert_structural_equal, build, parse, structural_equal
 from relaxlang.base.diagnostics import DiagnosticError
 
 
@@ -103,3 +103,22 @@ def test_what_shall_be_scheduled_is_kept() -> None:
     block = marked.replace("        A[i]", '        with T.sblock("b"):\n            A[i]')
     assert "s_tir" not in parse(block).script()
     assert "s_tir=True" in parse(block).script(dialect="tvm-0.27")
+
+
+def test_scalable_vectors() -> None:
+    """Their length, in units of `T.vscale()`, is part of the type; no processor here runs them."""
+    text = back(
+        """@T.prim_func
+def f(A: T.Buffer((64,), "float32"), B: T.Buffer((8,), "float32xvscalex4")):
+    A[T.Ramp(0, 1, 4 * T.vscale())] = T.Broadcast(T.float32(1), T.vscale() * 4)
+    for i in range(2):
+        A[i : i + T.vscale() * 4] = B[i]
+"""
+    )
+    assert "A[T.Ramp(0, 1, T.vscale() * 4)] = T.Broadcast(T.float32(1.0), T.vscale() * 4)" in text
+    assert "A[T.Ramp(i, 1, T.vscale() * 4)] = B[i]" in text
+    with pytest.raises(DiagnosticError, match="scalable vectors have no code") as caught:
+        build(parse(text))
+    assert caught.value.diagnostics[0].code == "RLX5013"
+    with pytest.raises(DiagnosticError, match="length must be a positive integer"):
+        parse(kernel("A[T.Ramp(0, 1, T.vscale() * -4)] = T.float32(0)"))
