@@ -22,8 +22,8 @@ _WIDTHS = {"int": (1, 2, 4, 8, 16, 32, 64), "uint": (1, 2, 4, 8, 16, 32, 64), "f
 class DType:
     """An element type: `kind` is int, uint, float, bfloat, bool, handle, void, or the name of a small float.
 
-    `bits` is the width of one lane (bool: 1, stored in one byte), `lanes` the vector length (1: a scalar; -4: four times
-    the processor's `vscale`, as in `float32xvscalex4`). Made by `dtype("float32")`; equal types are one object.
+    `bits` is the width of one lane (bool: 1, stored in one byte), `lanes` the vector length (1: a scalar; -4: four
+    times the `vscale` of the processor, as in `float32xvscalex4`). Made by `dtype("float32")`; equal types are one object.
     """
 
     __slots__ = ("kind", "bits", "lanes", "name")
