@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Literal, NoReturn
+from typing import Any, Literal, NoReturn
 
 from relaxlang.base.source import Span
 
@@ -81,6 +81,10 @@ class Diagnostic:
         self.help = shortened(help)
         self.fixes = tuple(fixes)
         self.node = node
+
+    def replace(self, **changes: Any) -> Diagnostic:
+        """The same finding with other values for some fields."""
+        return Diagnostic(**{**{name: getattr(self, name) for name in self.__slots__}, **changes})
 
     def __repr__(self) -> str:
         return f"Diagnostic({self.code}, {self.message!r}, {self.span})"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import numpy as np
 
-from relaxlang.base.diagnostics import fail
+from relaxlang.base.diagnostics import DiagnosticError, fail
 from relaxlang.base.dtype import DType, from_numpy
 from relaxlang.base.source import Span
 from relaxlang.interp.expr import Frame
@@ -25,9 +25,11 @@ from relaxlang.ir.prim import INT64, IntImm, PrimExpr
 from relaxlang.ir.struct_info import StructInfo, TensorStructInfo, TupleStructInfo, tensor_info
 from relaxlang.ir.visit import free_vars, substitute
 from relaxlang.ops.kernel import Kernel
+from relaxlang.ops.values import dims_text, from_dim
 from relaxlang.runtime import checks
 from relaxlang.runtime.builtins import read_if_cond
 from relaxlang.runtime.ndarray import ShapeTuple, wrap
+from relaxlang.syntax.struct_info import dims_of
 
 if TYPE_CHECKING:
     from relaxlang.interp.interpreter import Interpreter
@@ -155,7 +157,10 @@ def _operator(interp: Interpreter, scope: Scope, e: relax.Call) -> Any:
     dims = {v: _literal_of(scope.dims[v], v) for v in _dims_in(e) if v in scope.dims}
     args = tuple([_stand_in(interp, inner, a, interp.evaluate(scope, a)) for a in e.args])
     call = relax.Call(e.op, args, substitute_attrs(e.attrs, dims), substitute(e.sinfo_args, dims), span=e.span)
-    lowered = interp.lower_operator(call)
+    try:
+        lowered = interp.lower_operator(call)
+    except DiagnosticError as fault:
+        raise _with_dims(fault, scope, e) from fault.__cause__
     if not isinstance(lowered, Kernel):
         return interp.evaluate(inner, lowered)
     for tensor, info in lowered.casts:
@@ -166,6 +171,19 @@ def _operator(interp: Interpreter, scope: Scope, e: relax.Call) -> Any:
     outputs = outputs_for(interp, inner, lowered.out)
     call_prim_func(interp, lowered.func, f"R.{e.op.name}", [*values, *leaves(outputs), *scalars])
     return outputs
+
+
+def _with_dims(fault: DiagnosticError, scope: Scope, e: relax.Call) -> DiagnosticError:
+    """What is wrong with the values of a call, and what they are in the program: symbols, with their values."""
+    operands = [f for a in e.args for f in (a.fields if isinstance(a, relax.Tuple) else (a,))]
+    args = {a: dims for a in operands if isinstance(a, relax.Var) and (dims := dims_of(a.struct_info)) is not None}
+    symbols = dict.fromkeys(v for dims in args.values() for v in free_vars(dims) if v in scope.dims)
+    if not symbols:
+        return fault
+    shapes = ", ".join(f"`{a.name}` is {dims_text(tuple(from_dim(d) for d in dims))}" for a, dims in args.items())
+    values = ", ".join(f"{v.name} = {scope.dims[v]}" for v in symbols)
+    first, *rest = fault.diagnostics
+    return DiagnosticError([first.replace(notes=(*first.notes, f"{shapes} with {values}")), *rest])
 
 
 def _dims_in(e: relax.Call) -> list[prim.Var]:

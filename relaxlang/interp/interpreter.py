@@ -270,11 +270,7 @@ def placed(error: DiagnosticError, span: Span | None) -> DiagnosticError:
     if first.span is not None and (first.labels or _inside(first.span, span)):
         return error
     labels = first.labels if first.span is None else (Label(span, "while this is computed"),)
-    made = Diagnostic(
-        first.code, first.message, first.span or span, level=first.level, label=first.label, labels=labels,
-        notes=first.notes, help=first.help, fixes=first.fixes,
-    )  # fmt: skip
-    error.diagnostics = (made, *rest)
+    error.diagnostics = (first.replace(span=first.span or span, labels=labels), *rest)
     error.args = (error.diagnostics,)
     return error
 

@@ -463,3 +463,19 @@ def test_what_nests_too_deeply_is_a_diagnostic() -> None:
     for _ in range(100_000):
         deep = prim.Add(deep, n)
     fails("RLX6034", "nests too deeply", program([Var("p", PrimStructInfo(INT64, n))], [], PrimValue(deep)), 1)
+
+
+def test_operands_that_do_not_fit_are_named_with_symbols_and_values() -> None:
+    mod = module(
+        """
+        @R.function
+        def main(x: R.Tensor((n, 4), "float32"), y: R.Tensor((m, 4), "float32")):
+            z = R.add(x, y)
+            return z
+        """
+    )
+    with pytest.raises(DiagnosticError) as caught:
+        run(mod, "main", np.zeros((2, 4), np.float32), np.zeros((3, 4), np.float32))
+    (found,) = caught.value.diagnostics
+    assert found.message == "`R.add`: cannot broadcast dimension 2 with 3"
+    assert "`x` is (n, 4), `y` is (m, 4) with n = 2, m = 3" in found.notes
