@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from relaxlang.base.arguments import checked
-from relaxlang.base.diagnostics import RelaxlangError, fail
+from relaxlang.base.diagnostics import DiagnosticError, RelaxlangError, fail
 from relaxlang.base.source import Source
 from relaxlang.ir.module import IRModule, require_module
 from relaxlang.ops import default_operators
@@ -188,7 +188,13 @@ def generate(lowered: IRModule, target: Any = None) -> RuntimeModule:
     if target is not None or CONFIG not in lowered.attrs:
         lowered = with_config(lowered, target)
     config = CompilerConfig.of(lowered)
-    return back_end(config)(lowered, config)
+    try:
+        return back_end(config)(lowered, config)
+    except DiagnosticError as fault:
+        from relaxlang.syntax.printer.locate import show_nodes
+
+        show_nodes(fault, lowered, "<lowered module>")
+        raise
 
 
 @checked

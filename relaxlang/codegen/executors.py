@@ -8,6 +8,7 @@ from relaxlang.base.diagnostics import fail
 from relaxlang.ir.configuration.compiler_config import CompilerConfig
 from relaxlang.ir.configuration.executor import EXECUTORS
 from relaxlang.ir.configuration.kinds import Kind
+from relaxlang.ir.configuration.target import Target
 from relaxlang.ir.module import IRModule
 from relaxlang.runtime.module import RuntimeModule
 
@@ -21,7 +22,13 @@ def _vm(lowered: IRModule, config: CompilerConfig) -> RuntimeModule:
     return build_vm(lowered, config)
 
 
-_BACK_ENDS: dict[str, BackEnd] = {"vm": _vm}
+def _graph(lowered: IRModule, config: CompilerConfig) -> RuntimeModule:
+    from relaxlang.codegen.graph import build_graph
+
+    return build_graph(lowered, config)
+
+
+_BACK_ENDS: dict[str, BackEnd] = {"vm": _vm, "graph": _graph}
 
 
 def register_executor(kind: Kind, back_end: BackEnd, override: bool = False) -> None:
@@ -37,3 +44,14 @@ def back_end(config: CompilerConfig) -> BackEnd:
         known = ", ".join(f"`{name}`" for name in _BACK_ENDS)
         fail("RLX5026", f"nothing makes code for the executor `{config.executor.kind}`", help=f"there is {known}")
     return found
+
+
+def in_process_target(config: CompilerConfig) -> Target:
+    """The target of an executor that runs in this process. RLX5028 unless LLVM makes its code and relaxlang is there
+    when it runs."""
+    target, executor = config.primitive_target, config.executor.kind
+    if target is None or target.kind != "llvm":
+        fail("RLX5028", f"the executor `{executor}` needs a target of kind `llvm`, not `{target}`")
+    if config.runtime.kind != "cpp":
+        fail("RLX5028", f"the executor `{executor}` needs the runtime `cpp`, not `{config.runtime.kind}`")
+    return target

@@ -161,7 +161,12 @@ class VMExecutorFactory(RuntimeModule):
 def runtime_module(
     executable: Executable, kernels: Mapping[str, Kernel] | None = None, ir_module: Any = None
 ) -> RuntimeModule:
-    """The runtime module of an executable: a `VMExecutorFactory` when it has Relax functions."""
+    """The runtime module of an executable: a `VMExecutorFactory` when it has Relax functions, a `GraphExecutorFactory`
+    when it holds graphs."""
+    from relaxlang.runtime.graph_module import GraphExecutorFactory, holds_graphs
+
+    if holds_graphs(executable):
+        return GraphExecutorFactory(executable, kernels, ir_module)
     has_functions = next(executable.vm_functions(), None) is not None
     return (VMExecutorFactory if has_functions else RuntimeModule)(executable, kernels, ir_module)
 

@@ -207,7 +207,7 @@ COMPILER: dict[str, CodeInfo] = {
         "Code that may not allocate while it runs has a workspace of a fixed size, so the shapes of all intermediates must "
         "be constants: give symbolic dimensions values first, by `bind-symbolic-vars`.",
     ),
-    "RLX5032": CodeInfo(
+    "RLX5029": CodeInfo(
         "program that an executor cannot run",
         "The executors `graph` and `aot` run a fixed list of kernel calls: every shape is a number, there is no control "
         "flow, no closure, and no call that makes its result itself. The message names the binding that needs more; "

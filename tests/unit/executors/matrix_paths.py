@@ -1,0 +1,85 @@
+"""The ways in which the matrix runs a program: each is a function from a program to what `main` gives.
+
+A new way to run programs is one more entry of `PATHS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from matrix_programs import Program
+
+import relaxlang
+
+
+class Way(NamedTuple):
+    """A way to run a program: `run(program, folder)`, with an empty folder for files; `static` ones run no program
+    whose list of calls is not fixed, `standalone` ones none that calls packed functions of Python."""
+
+    run: Callable[[Program, Path], Any]
+    static: bool = False
+    standalone: bool = False
+
+    def takes(self, program: Program) -> bool:
+        """Whether the way can run a program."""
+        return (program.static or not self.static) and not (self.standalone and program.packed)
+
+
+def _interpreter(program: Program, folder: Path) -> Any:
+    return relaxlang.interpret(program.module(), "main", *program.arguments())
+
+
+def _built(**options: Any) -> Callable[[Program, Path], Any]:
+    return lambda program, folder: relaxlang.build(program.module(), **options)["main"](*program.arguments())
+
+
+def _lowered_first(executor: str) -> Callable[[Program, Path], Any]:
+    def run(program: Program, folder: Path) -> Any:
+        lowered = relaxlang.build(program.module(), executor="vm").ir_module
+        return relaxlang.build(lowered, executor=executor, pipeline="minimum")["main"](*program.arguments())
+
+    return run
+
+
+def _loaded(suffix: str, **options: Any) -> Callable[[Program, Path], Any]:
+    def run(program: Program, folder: Path) -> Any:
+        path = folder / f"program{suffix}"
+        relaxlang.build(program.module(), **options).export_library(path)
+        return relaxlang.load_module(path)["main"](*program.arguments())
+
+    return run
+
+
+def _graph_state(program: Program, folder: Path) -> Any:
+    """The graph executor through its inputs and outputs, from JSON and library alone; outputs as a flat tuple."""
+    from relaxlang.runtime.graph_module import GraphExecutorFactory, create
+
+    built = relaxlang.build(program.module(), executor="graph")
+    assert isinstance(built, GraphExecutorFactory)
+    executor = create(built.get_graph_json(), built.get_lib(), params=built.get_params())
+    at = 0
+    waiting = list(reversed(program.arguments()))
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, tuple):
+            waiting += reversed(value)
+        else:
+            executor.set_input(at, value)
+            at += 1
+    executor.run()
+    return tuple(executor.get_output(i) for i in range(executor.get_num_outputs()))
+
+
+PATHS: dict[str, Way] = {
+    "interpreter": Way(_interpreter),
+    "vm": Way(_built(executor="vm")),
+    "vm minimum": Way(_built(executor="vm", pipeline="minimum")),
+    "vm file": Way(_loaded(".rlxe", executor="vm")),
+    "graph": Way(_built(executor="graph"), static=True),
+    "graph minimum": Way(_built(executor="graph", pipeline="minimum"), static=True),
+    "graph of what is lowered": Way(_lowered_first("graph"), static=True),
+    "graph by inputs": Way(_graph_state, static=True),
+    "graph file": Way(_loaded(".rlxe", executor="graph"), static=True),
+}
