@@ -23,7 +23,8 @@ class DType:
     """An element type: `kind` is int, uint, float, bfloat, bool, handle, void, or the name of a small float.
 
     `bits` is the width of one lane (bool: 1, stored in one byte), `lanes` the vector length (1: a scalar; -4: four
-    times the `vscale` of the processor, as in `float32xvscalex4`). Made by `dtype("float32")`; equal types are one object.
+    times the `vscale` of the processor, as in `float32xvscalex4`). Made by `dtype("float32")`; equal types are one
+    object.
     """
 
     __slots__ = ("kind", "bits", "lanes", "name")
