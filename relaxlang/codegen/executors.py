@@ -28,7 +28,13 @@ def _graph(lowered: IRModule, config: CompilerConfig) -> RuntimeModule:
     return build_graph(lowered, config)
 
 
-_BACK_ENDS: dict[str, BackEnd] = {"vm": _vm, "graph": _graph}
+def _aot(lowered: IRModule, config: CompilerConfig) -> RuntimeModule:
+    from relaxlang.codegen.aot.library import build_aot
+
+    return build_aot(lowered, config)
+
+
+_BACK_ENDS: dict[str, BackEnd] = {"vm": _vm, "graph": _graph, "aot": _aot}
 
 
 def register_executor(kind: Kind, back_end: BackEnd, override: bool = False) -> None:

@@ -16,6 +16,8 @@ STACK_ONE = 16 << 10
 STACK_ALL = 128 << 10
 """Bytes of stack that the intermediates of one function take together."""
 ALIGN = 64
+ALIGNMENT = "alignment"
+"""The annotation of constant data that asks for an alignment, in bytes."""
 
 
 def emit_allocate(em: StmtEmitter, s: tir.Allocate) -> None:
@@ -71,7 +73,9 @@ def _dynamic_size(em: StmtEmitter, s: tir.Allocate, message: str) -> str:
 def emit_constant(em: StmtEmitter, s: tir.AllocConst) -> None:
     """Constant data for the body of the statement."""
     data = np.ascontiguousarray(np.asarray(s.data, dtype=_numpy(s.dtype)))
-    em.env[s.buffer_var] = em.module.data(data.tobytes(), ALIGN)
+    wanted = s.annotations.get(ALIGNMENT)
+    alignment = wanted if isinstance(wanted, int) else ALIGN
+    em.env[s.buffer_var] = em.module.data(data.tobytes(), alignment)
     em.stmt(s.body)
 
 

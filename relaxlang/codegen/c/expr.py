@@ -51,6 +51,7 @@ class ExprWriter:
         self.needs = needs
         self.out = Lines(needs)
         self.env: dict[Var, str] = {}
+        self.kinds: dict[Var, str] = {}  # of pointers: the C type of what they point to
         self.analyzer = Analyzer()
         self.lane = "0"
         self.indexing = False
@@ -128,16 +129,21 @@ class ExprWriter:
             self.fail("RLX5015", f"the memory of `{var.name}` is not defined here")
         return made
 
+    def data(self, buffer: Buffer) -> str:
+        """The pointer to a buffer's elements."""
+        made, kind = self.pointer(buffer.data), memory_type(buffer.dtype)
+        return made if self.kinds.get(buffer.data, kind) == kind else f"(({kind} *){made})"
+
     def element(self, buffer: Buffer, indices: tuple[PrimExpr, ...]) -> C:
         """An element of a flat buffer as an lvalue, of its lane at hand."""
         if len(indices) != 1:
             self.fail("RLX9001", f"`{buffer.name}` is accessed with {len(indices)} indices after flattening")
         index, lanes = indices[0], buffer.dtype.lanes
         if lanes == 1:
-            return C(f"{self.pointer(buffer.data)}[{self.index(index).text}]")
+            return C(f"{self.data(buffer)}[{self.index(index).text}]")
         inner, outer = self.split_lane(lanes)
         where = self.at_lane(outer, index) if index.dtype.lanes > 1 else self.index(index)
-        return C(f"{self.pointer(buffer.data)}[{where.at(PRODUCT)} * {lanes} + {inner}]")
+        return C(f"{self.data(buffer)}[{where.at(PRODUCT)} * {lanes} + {inner}]")
 
     def split_lane(self, per: int) -> tuple[str, str]:
         """The lane at hand as one of groups of `per` lanes: the lane in its group, the group."""
@@ -380,7 +386,8 @@ def bind(w: ExprWriter, var: Var, value: PrimExpr) -> None:
     name = w.out.name(var.name)
     if var.dtype.is_handle:
         element = var.pointer.element if var.pointer is not None else None
-        kind = f"{memory_type(element)} *" if element is not None and element.name != "void" else "void *"
+        of = memory_type(element) if element is not None and element.name != "void" else "void"
+        kind, w.kinds[var] = f"{of} *", of
         w.out.add(f"{declare(kind, name)} = ({kind}){made.at(UNARY)};")
     else:
         w.out.add(f"const {declare(value_type(var.dtype), name)} = {made.text};")

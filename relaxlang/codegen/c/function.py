@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from relaxlang.arith.facts import NATURAL
 from relaxlang.base.suggest import did_you_mean
 from relaxlang.codegen.c.expr import ExprWriter
 from relaxlang.codegen.c.stmt import StmtWriter
 from relaxlang.codegen.c.types import declare, identifier, memory_type, value_type
-from relaxlang.codegen.c.writer import PRIMARY, C, FileNeeds, call, cast
+from relaxlang.codegen.c.writer import NOINLINE, PRIMARY, C, FileNeeds, call, cast
 from relaxlang.codegen.function import implicit_dims, result_type, scalar_params
 from relaxlang.codegen.signature import written_memory
 from relaxlang.ir import prim
@@ -15,14 +17,10 @@ from relaxlang.ir.prim import INT64, PrimExpr, Var
 from relaxlang.ir.tir import Buffer, PrimFunc
 
 
-def prototype(func: PrimFunc, name: str) -> str:
-    """The head of the function: `int32_t name(const float *restrict A, …)`."""
-    return _head(func, name)
-
-
-def _head(func: PrimFunc, name: str, used: dict[Var, str] | None = None) -> str:
+def prototype(func: PrimFunc, name: str, functions: Mapping[str, PrimFunc], used: dict[Var, str] | None = None) -> str:
+    """The head of the function: `int32_t name(const float *restrict A, …)`. `used` receives the parameters' names."""
     names: set[str] = set()
-    written, parts = written_memory(func), []
+    written, parts = written_memory(func, functions), []
 
     def one(kind: str, var: Var, hint: str) -> str:
         made = _fresh(identifier(hint), names)
@@ -67,16 +65,19 @@ def write_function(
     w = StmtWriter(needs, functions, names)
     w.place = func
     params: dict[Var, str] = {}
-    head = _head(func, name, params)
+    head = prototype(func, name, functions, params)
     w.result = result_type(func)
     w.out.names = {*params.values(), *(["result"] if w.result is not None else [])}
     w.env.update(params)
     for param, buffer in func.buffer_map.items():
         w.env[param] = params[buffer.data]
+        w.kinds[param] = w.kinds[buffer.data] = memory_type(buffer.dtype)
     for var in implicit_dims(func):
         w.analyzer.update(var, NATURAL)
         _narrow_dim(w, var, check=entry)
     for param in scalar_params(func):
+        if param.pointer is not None:
+            w.kinds[param] = memory_type(param.pointer.element)
         if param.dtype.is_float and param.dtype.bits < 32:
             w.env[param] = w.keep(w.from_memory(C(params[param]), param.dtype), param.dtype, param.name).text
     for param in func.params:
@@ -86,7 +87,7 @@ def write_function(
     lines = w.out.lines
     if not lines or not lines[-1].startswith("  return "):
         lines.append("  return 0;")
-    return [("" if entry else "static ") + head + " {", *lines, "}"]
+    return [("" if entry else f"static {NOINLINE} ") + head + " {", *lines, "}"]
 
 
 def _narrow_dim(w: StmtWriter, var: Var, *, check: bool) -> None:
@@ -147,14 +148,10 @@ def call_function(w: ExprWriter, e: prim.Call, name: str) -> C:
     args += [w.to_memory(w.expr(given[p]), p.dtype) for p in scalar_params(func)]
     status = w.out.name("status")
     w.out.add(f"const int32_t {status} = {call(w.names[name], *args).text};")
-    with w.out.braces(f"if ({status} != 0)"):
-        w.leave(status)
+    w.leave_if(f"{status} != 0", status)
     return C("0") if result is None else w.from_memory(C(slot), result)
 
 
 def _buffer_argument(w: ExprWriter, buffer: Buffer, value: PrimExpr) -> C:
-    made = w.expr(value)
-    of = value.pointer.element if isinstance(value, Var) and value.pointer is not None else None
-    if of is not None and memory_type(of) == memory_type(buffer.dtype):
-        return made
-    return cast(f"{memory_type(buffer.dtype)} *", made)
+    made, kind = w.expr(value), memory_type(buffer.dtype)
+    return made if isinstance(value, Var) and w.kinds.get(value) == kind else cast(f"{kind} *", made)

@@ -10,8 +10,8 @@ import numpy as np
 from relaxlang.base.dtype import DType
 from relaxlang.codegen.c.expr import ExprWriter, bind, spread
 from relaxlang.codegen.c.types import declare, floating, integer, memory_type, value_type
-from relaxlang.codegen.c.writer import C, FileNeeds
-from relaxlang.codegen.memory import STACK_ALL, STACK_ONE, constant_count
+from relaxlang.codegen.c.writer import ALIGN, C, FileNeeds
+from relaxlang.codegen.memory import ALIGNMENT, STACK_ALL, STACK_ONE, constant_count
 from relaxlang.ir import prim, tir
 from relaxlang.ir.prim import PrimExpr, Var
 from relaxlang.ir.tir import PrimFunc, Stmt
@@ -43,11 +43,15 @@ class StmtWriter(ExprWriter):
 
     def require(self, condition: str, status: int) -> None:
         """Leave with the status unless the condition holds."""
+        self.leave_if(f"!({condition})", str(status))
+
+    def leave_if(self, condition: str, status: str) -> None:
+        """Leave with the status when the condition holds."""
         if not self.heap:
-            self.out.add(f"if (!({condition})) return {status};")
+            self.out.add(f"if ({condition}) return {status};")
             return
-        with self.out.braces(f"if (!({condition}))"):
-            self.leave(str(status))
+        with self.out.braces(f"if ({condition})"):
+            self.leave(status)
 
     def leave(self, status: str) -> None:
         """Return from the function, after giving memory back."""
@@ -225,6 +229,7 @@ def _declare(w: StmtWriter, s: tir.DeclBuffer) -> None:
 
 def _allocate(w: StmtWriter, s: tir.Allocate) -> None:
     kind, count = memory_type(s.dtype), constant_count(s.extents)
+    w.kinds[s.buffer_var] = kind
     size = None if count is None else count * s.dtype.itemsize
     if size is not None and size <= STACK_ONE and w.stack + size <= STACK_ALL:
         w.stack += size
@@ -259,13 +264,14 @@ def _allocate(w: StmtWriter, s: tir.Allocate) -> None:
 
 def _constant(w: StmtWriter, s: tir.AllocConst) -> None:
     name = w.needs.fresh(s.buffer_var.name)
-    w.needs.constants.append(constant_text(name, s.dtype, np.asarray(s.data)))
-    w.env[s.buffer_var] = name
+    w.needs.constants.append(_constant_text(name, s, np.asarray(s.data)))
+    w.env[s.buffer_var], w.kinds[s.buffer_var] = name, memory_type(s.dtype)
     w.stmt(s.body)
 
 
-def constant_text(name: str, of: DType, data: np.ndarray[Any, Any]) -> str:
+def _constant_text(name: str, s: tir.AllocConst, data: np.ndarray[Any, Any]) -> str:
     """A constant array: `static const float name[] = {…};`, in lines."""
+    of = s.dtype
     flat = np.ascontiguousarray(data.astype(of.scalar.numpy, copy=False)).reshape(-1)
     if of.is_float and of.bits < 32:
         flat = flat.view(np.uint16 if of.scalar.itemsize == 2 else np.uint8)
@@ -279,7 +285,9 @@ def constant_text(name: str, of: DType, data: np.ndarray[Any, Any]) -> str:
     words = words or ["0"]
     lines = [", ".join(words[i : i + PER_LINE]) for i in range(0, len(words), PER_LINE)]
     body = ",\n  ".join(lines)
-    return f"static const {memory_type(of)} {name}[{len(words)}] = {{\n  {body}\n}};"
+    alignment = s.annotations.get(ALIGNMENT)
+    aligned = f"{ALIGN}({alignment}) " if alignment else ""
+    return f"static const {memory_type(of)} {aligned}{name}[{len(words)}] = {{\n  {body}\n}};"
 
 
 _TABLE: dict[type, Callable[[Any, Any], None]] = {

@@ -10,6 +10,9 @@ from relaxlang.base.dtype import DType
 from relaxlang.codegen.c.helpers import Helper, helper
 from relaxlang.codegen.c.types import identifier
 
+NOINLINE, ALIGN = "RL_NOINLINE", "RL_ALIGN"
+"""Macros that a file defines where they are used: an attribute of functions, one of data with the bytes it wants."""
+
 # Levels of binding, loosest first.
 TERNARY, OR, AND, EQUAL, ORDER, SUM, PRODUCT, UNARY, PRIMARY = range(9)
 

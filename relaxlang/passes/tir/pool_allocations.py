@@ -18,8 +18,8 @@ POOL = "pool"
 @dataclass(frozen=True)
 class PoolAllocations(PrimFuncPass):
     """Intermediates larger than `stack_bytes` lie in a last parameter, a pool of bytes, as far apart as `alignment`
-    asks; those that live one after the other share its bytes. Parallel loops become serial, since their iterations
-    would share the pool. A size that is not constant is RLX5029.
+    asks. Parallel loops become serial, since their iterations would share the pool. A size that is not constant is
+    RLX5032.
 
     For code that may not allocate while it runs.
 
@@ -72,13 +72,13 @@ def pool_bytes(func: PrimFunc) -> int:
 
 
 class _Move(Rewriter):
-    """`used` bytes are taken by the allocations around the statement at hand; `size` is the most at any place."""
+    """`size` bytes are taken so far. No two intermediates share bytes: in C, memory has a type while it is used."""
 
     def __init__(self, data: Var, stack_bytes: int, alignment: int) -> None:
         self.buffer = Buffer(POOL, (IntImm(INT64, 0),), dtype("uint8"), data)
         self.stack_bytes = stack_bytes
         self.alignment = alignment
-        self.used = self.size = 0
+        self.size = 0
 
     @on(For)
     def loop(self, node: For) -> Stmt:
@@ -93,16 +93,14 @@ class _Move(Rewriter):
         for extent in node.extents:
             if not isinstance(extent, IntImm):
                 message = f"the size of the intermediate `{node.buffer_var.name}` is known only at run time"
-                fail("RLX5029", message, node.span, node=node)
+                fail("RLX5032", message, node.span, node=node)
             count *= max(extent.value, 0)
         size = count * node.dtype.itemsize
         if size <= self.stack_bytes:
             return self.below(node)
-        start = -(-self.used // self.alignment) * self.alignment
-        outer, self.used = self.used, start + size
-        self.size = max(self.size, self.used)
+        start = -(-self.size // self.alignment) * self.alignment
+        self.size = start + size
         body = self.visit(node.body)
-        self.used = outer
         where = prim.Call(HANDLE, "address_of", (prim.BufferLoad(self.buffer, (IntImm(INT64, start),)),))
         return LetStmt(node.buffer_var, where, body, span=node.span)
 
