@@ -313,6 +313,12 @@ class Graph:
             return a == b
         return self.analyzer.can_prove_equal(a, b)
 
+    def differs(self, a: Dim, b: Dim) -> bool:
+        """Whether two dimensions are provably different."""
+        if isinstance(a, int) and isinstance(b, int):
+            return a != b
+        return self.analyzer.can_prove(prim.NE(*prim.match(a, b)))
+
     def product(self, dims: Iterable[Dim]) -> Dim:
         """The product of dimensions."""
         total: Dim = 1
@@ -338,7 +344,9 @@ class Graph:
             return b
         if self.equal(a, b) or isinstance(a, int):
             return a
-        return b if isinstance(b, int) else prim.Select(prim.EQ(*prim.match(a, 1)), b, a)
+        if isinstance(b, int) or self.differs(b, 1):
+            return b
+        return a if self.differs(a, 1) else prim.Select(prim.EQ(*prim.match(a, 1)), b, a)
 
     def known_nonnegative(self, value: PrimExpr) -> bool:
         """Whether an expression is provably not negative."""
