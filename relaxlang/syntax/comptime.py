@@ -75,6 +75,8 @@ class Evaluator:
         """The value of a name that no scope has; elaborators may define one."""
         names = scope.all_names() | set(BUILTINS) if len(node.id) > 1 else ()
         hint = suggestion(node.id, names, node.span)
+        if node.id == "metadata":
+            hint["help"] = "the text lacks its metadata section: TVM prints it with `mod.script(show_meta=True)`"
         raise error("RLX0101", f"undefined name `{node.id}`", node.span, label="not defined here", **hint)
 
     # --- operations ---------------------------------------------------------------------------------------------------

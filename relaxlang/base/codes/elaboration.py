@@ -125,6 +125,13 @@ ELABORATION: dict[str, CodeInfo] = {
         "@R.function\ndef f(x: R.Object):\n    return x\n",
     ),
     "RLX0151": CodeInfo("files include each other", "A file includes itself, by way of others or directly."),
+    "RLX0152": CodeInfo(
+        "metadata section that cannot be read",
+        "Releases of TVM print arrays as JSON above the module, `metadata = tvm.ir.load_json(…)`, and name them "
+        '`metadata["relax.expr.Constant"][0]`. Only arrays are read from there.',
+        'metadata = tvm.ir.load_json("[]")\n',
+        'y = I.array([1, 2], "int64")\n',
+    ),
     "RLX0160": CodeInfo(
         "a release of TVM cannot say this",
         "`relaxc --emit=rlx --dialect=tvm-0.27` writes a script for a release of TVM. This construct came later than that "

@@ -7,8 +7,8 @@ statement is reported and left out, and what depends on it stays silent.
 Expressions are evaluated by `comptime.Evaluator`; `RelaxElaborator` and `BodyElaborator` extend it with the values of
 Relax and of TensorIR. Builtins stand in tables of Python functions (`native`).
 
-- The file: `unit` (what one parse shares), `module`, `decorators`, `module_ref`, `module_names` (`I.…`), `macros`,
-  `namespaces` (under which names `T`, `R` and `I` are reached), `dims` (symbolic dimensions), `places`.
+- The file: `unit` (what one parse shares), `module`, `decorators`, `module_ref`, `module_names` (`I.…`), `metadata`,
+  `macros`, `namespaces` (under which names `T`, `R` and `I` are reached), `dims` (symbolic dimensions), `places`.
 - TensorIR: `tir_function` (the head), `tir_body` (state and expressions), `tir_statements`, `tir_values`; the builtins
   in `scalars`, `buffers`, `tir_names`, `tir_access`.
 - Relax: `relax_function` (the head), `relax_body` (state, expressions, calls), `relax_statements`, `relax_dataflow`;

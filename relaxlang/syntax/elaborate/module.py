@@ -17,11 +17,12 @@ from relaxlang.ir.attrs import Attrs
 from relaxlang.ir.module import UNCHECKED, AnyFunc, IRModule
 from relaxlang.ir.relax import ExternFunc, GlobalVar
 from relaxlang.syntax import tree
-from relaxlang.syntax.comptime import POISON, Evaluator, Scope, error
+from relaxlang.syntax.comptime import Evaluator, Scope, error
 from relaxlang.syntax.elaborate.adopt import OtherModule, adopt
 from relaxlang.syntax.elaborate.decorators import decorator_name, dotted
 from relaxlang.syntax.elaborate.dims import TypeVariable
 from relaxlang.syntax.elaborate.macros import define_macro, is_macro
+from relaxlang.syntax.elaborate.metadata import metadata_section
 from relaxlang.syntax.elaborate.module_ref import ModuleRef
 from relaxlang.syntax.elaborate.namespaces import root_scope
 from relaxlang.syntax.elaborate.places import head
@@ -210,8 +211,11 @@ class ModuleElaborator:
             if dotted(stmt.value) in ("I.include", "ir.include") and isinstance(stmt.value, tree.Call):
                 scope.names[name] = OtherModule(self.unit, name, self._included(stmt.value, scope))
                 return
-            if name == "metadata":
-                scope.names.setdefault(name, POISON)
+            if dotted(stmt.value).rpartition(".")[2] == "load_json" and isinstance(stmt.value, tree.Call):
+                text = self.ev.expr(stmt.value.args[0], scope) if len(stmt.value.args) == 1 else None
+                if not isinstance(text, str):
+                    raise error("RLX0152", "`load_json` takes the text of a metadata section", stmt.value.span)
+                scope.names[name] = metadata_section(text, stmt.value.span)
                 return
             value = self.ev.expr(stmt.value, scope)
             if isinstance(value, ExternFunc):
