@@ -15,6 +15,7 @@ from relaxlang.cli.settings import Settings
 if TYPE_CHECKING:
     from relaxlang.base.source import Source
     from relaxlang.codegen.kernel import CompiledKernel
+    from relaxlang.ir.configuration.target import Target
     from relaxlang.ir.module import IRModule
     from relaxlang.passes.base import Pass, PassContext
     from relaxlang.runtime.executable import Executable
@@ -69,6 +70,15 @@ class Compilation:
         return source
 
     @cached_property
+    def configured(self) -> IRModule:
+        """The module as it stands in the file, with what the command line asks of the build as its attributes."""
+        if not self.settings.build.asked:
+            return self.parsed
+        from relaxlang import driver
+
+        return driver.with_config(self.parsed, *self.settings.build, context=self.pass_context())
+
+    @cached_property
     def rewritten(self) -> IRModule:
         """The module after the pipeline that was asked for; as it stands in the file when none was."""
         if not self.settings.own_pipeline:
@@ -78,7 +88,7 @@ class Compilation:
     @cached_property
     def scheduled(self) -> IRModule:
         """The module after the passes that come before lowering to the virtual machine."""
-        return self._after(self.parsed, self.settings.passes[: self._graph_passes])
+        return self._after(self.configured, self.settings.passes[: self._graph_passes])
 
     @cached_property
     def lowered(self) -> IRModule:
@@ -107,14 +117,11 @@ class Compilation:
     def pass_context(self) -> PassContext:
         """What passes may ask, with the instruments that were asked for."""
         if self._context is None:
+            from relaxlang.ir.configuration.compiler_config import CompilerConfig
             from relaxlang.passes.base import PassContext
 
             settings = self.settings
-            target = settings.target
-            if target is None:
-                from relaxlang.codegen.target import Target
-
-                target = Target()
+            target = settings.target or CompilerConfig.of(self.parsed).primitive_target
             instruments = settings.instruments()
             self._context = PassContext(disabled=settings.skipped, instruments=instruments, target=target)
         return self._context
@@ -126,7 +133,15 @@ class Compilation:
 
         lowered = self.lowered
         with self.settings.clock.phase("llvm"):
-            return emit_kernels(dict(lowered.prim_funcs()), self.settings.target)
+            return emit_kernels(dict(lowered.prim_funcs()), self.target)
+
+    @property
+    def target(self) -> Target:
+        """The target of kernels that state none."""
+        from relaxlang.ir.configuration.compiler_config import CompilerConfig
+        from relaxlang.ir.configuration.target import Target
+
+        return CompilerConfig.of(self.lowered).primitive_target or Target()
 
     @cached_property
     def program(self) -> RuntimeModule:
@@ -138,7 +153,7 @@ class Compilation:
                 return driver.load_module(self.name)
         lowered = self.lowered
         with self.settings.clock.phase("code"):
-            return driver.generate(lowered, self.settings.target)
+            return driver.generate(lowered)
 
     @property
     def executable(self) -> Executable:

@@ -35,24 +35,21 @@ def _rlx(c: Compilation) -> str:
 
 def _llvm_opt(c: Compilation) -> str:
     from relaxlang.codegen.compile import optimized
-    from relaxlang.codegen.target import as_target
 
-    return str(optimized(c.llvm, as_target(c.settings.target)))
+    return str(optimized(c.llvm, c.target))
 
 
 def _asm(c: Compilation) -> str:
     from relaxlang.codegen.compile import assembly
-    from relaxlang.codegen.target import as_target
 
-    return assembly(c.llvm, as_target(c.settings.target))
+    return assembly(c.llvm, c.target)
 
 
 def _obj(c: Compilation) -> bytes:
     from relaxlang.codegen.cache import fetch
     from relaxlang.codegen.compile import object_code
-    from relaxlang.codegen.target import as_target
 
-    return fetch(c.llvm, as_target(c.settings.target), object_code)
+    return fetch(c.llvm, c.target, object_code)
 
 
 def _library(c: Compilation) -> bytes:

@@ -25,6 +25,10 @@ def help_text(everything: bool) -> str:
     for title, options in GROUPS.items():
         rows = [row for option in options if everything or not option.rare for row in _rows(option)]
         parts.append("\n".join([title + ":", *rows]))
+    if everything:
+        from relaxlang.cli.build_options import TITLE, composed_options
+
+        parts.append("\n".join([TITLE + ":", *(row for c in composed_options() for row in _rows(c.option))]))
     return "\n\n".join([*parts, EPILOG]) + "\n"
 
 

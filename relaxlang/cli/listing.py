@@ -45,6 +45,21 @@ def _targets() -> Iterator[Row]:
     yield "(this machine)", f"{host.cpu}, {host.triple}, {len(host.features.split(','))} features"
 
 
+def _kinds(word: str) -> Iterator[Row]:
+    from relaxlang.cli.build_options import composed_options, registries
+
+    for kind in registries()[word].kinds():
+        yield kind.name, kind.help + (f" (also {', '.join(kind.aliases)})" if kind.aliases else "")
+        for one in composed_options():
+            if one.registry == word and one.kind is kind:
+                default = "" if one.of.default is None else f", default {_default(one.of.default)}"
+                yield one.option.name, f"{one.of.help}; {one.of.takes}{default}"
+
+
+def _default(value: bool | int | str) -> str:
+    return str(int(value)) if isinstance(value, bool) else str(value)
+
+
 def _codes() -> Iterator[Row]:
     from relaxlang.base.codes import CODES
 
@@ -76,6 +91,8 @@ _LISTS: dict[str, Callable[[], Iterator[Row]]] = {
     "ops": _ops,
     "pipelines": _pipelines,
     "targets": _targets,
+    "executors": lambda: _kinds("executor"),
+    "runtimes": lambda: _kinds("runtime"),
     "codes": _codes,
     "intrinsics": _intrinsics,
     "emit": _emit,

@@ -48,7 +48,9 @@ def _repeat(names: str, metavar: str, help: str, rare: bool = False) -> Option:
     return Option(tuple(names.split()), "repeat", metavar, help, (), rare)
 
 
-LISTS = ("passes", "ops", "pipelines", "targets", "codes", "intrinsics", "emit")
+LISTS = ("passes", "ops", "pipelines", "targets", "executors", "runtimes", "codes", "intrinsics", "emit")
+COMPOSED = ("--executor-", "--runtime-")
+"""How options begin that are composed from registries; see `build_options`."""
 
 GROUPS: dict[str, tuple[Option, ...]] = {
     "Input": (
@@ -66,6 +68,10 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         _flag("--diff", "show what --fmt or --fix would change, and write nothing", True),
         _value("--width", "N", "columns of --fmt, default 120", (), True),
         _value("--target", "TEXT", "what to compile for, as in 'llvm -mcpu=znver4'; default: this machine"),
+        _value("--target-host", "TEXT", "the target of the code around kernels", (), True),
+        _value("--executor", "KIND", "what runs the program: vm, graph, aot (`--list=executors`), default vm"),
+        _value("--runtime", "KIND", "what the program stands on: cpp, c (`--list=runtimes`), default cpp", (), True),
+        _value("--mod-name", "NAME", "what the global symbols of the library begin with", (), True),
     ),
     "Passes": (
         _value("--pipeline -p", "TEXT", "passes or a named pipeline: 'legalize-ops{skip=matmul},normalize', minimum"),
@@ -134,6 +140,10 @@ class CommandLine:
         source = Source(option.name, value)
         self._given.setdefault(option.name, []).append(Span(source, 0, len(value)))
 
+    def given(self, option: Option) -> list[Span]:
+        """The places of the values of an option that is not in the table."""
+        return self._given.get(option.name, [])
+
     def has(self, name: str) -> bool:
         """Whether the option was given."""
         return _BY_NAME[name].name in self._given
@@ -188,19 +198,37 @@ def read_command_line(words: Sequence[str]) -> CommandLine:
 
 
 def _find(name: str, word: str = "") -> Option:
-    option = _BY_NAME.get(name)
+    option = _BY_NAME.get(name) or _composed(name)
     if option is None or (option.kind == "flag" and len(word) > 2):
         _unknown(word or name)
     return option
+
+
+def _composed(name: str) -> Option | None:
+    """The option of that name of an executor or runtime."""
+    if not name.startswith(COMPOSED):
+        return None
+    from relaxlang.cli.build_options import find_composed
+
+    return find_composed(name)
 
 
 def _unknown(word: str) -> NoReturn:
     if word[:2] == "-O":
         help = "pipelines have names: `--pipeline=minimum`, `--pipeline=default`"
     else:
-        near = did_you_mean(word, [name for name in _BY_NAME if name.startswith("--")])
+        near = did_you_mean(word, _spellings(word))
         help = f"did you mean `{near}`?" if near else "`relaxc --help` shows the options"
     fail("RLX7001", f"there is no option `{word}`", help=help)
+
+
+def _spellings(word: str) -> list[str]:
+    """The long options that a word may be meant to be."""
+    if not word.startswith(COMPOSED):
+        return [name for name in _BY_NAME if name.startswith("--")]
+    from relaxlang.cli.build_options import composed_options
+
+    return [name for composed in composed_options() for name in composed.option.names]
 
 
 def _take(line: CommandLine, option: Option, value: str | None, rest: list[str]) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from relaxlang.base.diagnostics import fail
 from relaxlang.base.source import Span
+from relaxlang.cli.build_options import read_build
 from relaxlang.cli.options import CommandLine, check_word, number
 from relaxlang.cli.report import Reporter
 from relaxlang.cli.timing import Clock
@@ -25,7 +26,7 @@ class Settings:
     """The options of a run, read and checked. Raises `DiagnosticError` for what is wrong with them.
 
     `values` are the compile-time parameters of `-D`, `roots` the folders of `-I`; `own_pipeline` says whether a
-    pipeline was asked for, `dialect` the release of TVM that scripts are written for.
+    pipeline was asked for, `dialect` the release of TVM that scripts are written for, `build` what code is made for.
     """
 
     def __init__(self, line: CommandLine, reporter: Reporter, clock: Clock) -> None:
@@ -35,7 +36,10 @@ class Settings:
         self.roots = [span.text for span in line.spans("--include")]
         self.values = dict(definition(span) for span in line.spans("--define"))
         self.dialect = _dialect(line)
-        self.target = _target(line)
+        self.build = read_build(line)
+        self.target = self.build.target
+        if self.build.deprecated:
+            reporter.note(f"{self.build.deprecated} in a target is deprecated: use `--executor` and `--runtime`")
         self.skipped = frozenset(step.name for step in _named(line, "--skip"))
         self.own_pipeline = any(line.has(n) for n in ("--pipeline", "--start-at", "--stop-after"))
         if self.own_pipeline:
@@ -88,14 +92,6 @@ def _dialect(line: CommandLine) -> str | None:
 
     check_word(line.spans("--dialect")[-1], RELEASES, "`--dialect` takes")
     return line.value("--dialect")
-
-
-def _target(line: CommandLine) -> Any:
-    if not line.has("--target"):
-        return None
-    from relaxlang.codegen.target import Target
-
-    return Target(line.value("--target"))
 
 
 def _passes(line: CommandLine) -> tuple[Pass, ...]:

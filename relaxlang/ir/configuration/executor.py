@@ -11,7 +11,7 @@ EXECUTORS = Kinds(
         Kind(
             "vm",
             "the virtual machine: runs everything that Relax can say",
-            (Option("exec-mode", str, "bytecode", "how Relax functions are executed", ("bytecode",)),),
+            (Option("exec-mode", str, "native", "how Relax functions are executed", ("native", "bytecode")),),
         ),
         Kind(
             "graph",

@@ -9,7 +9,6 @@ from typing import NoReturn
 
 from relaxlang.base.diagnostics import fail
 from relaxlang.ir.module import IRModule
-from relaxlang.ir.structural import structural_equal
 
 FROZEN = "frozen_attrs"
 
@@ -27,6 +26,8 @@ def check_frozen(before: IRModule, after: IRModule, step: str) -> None:
     """RLX3140 when a pass dropped or changed a frozen attribute."""
     if after.attrs is before.attrs or FROZEN not in before.attrs:
         return
+    from relaxlang.ir.structural import structural_equal
+
     listed = before.attrs[FROZEN]
     for name in listed:
         if name not in after.attrs:

@@ -174,6 +174,19 @@ def test_a_wrong_command_line_is_2(run, words, shown):
     assert files() == set()
 
 
+def test_executors(run):
+    plain, graph = (run("mlp.rlx", "--run", "--random=0", "--dim=n=2", *words) for words in ([], ["--executor=vm"]))
+    assert plain.code == 0 and plain.out == graph.out
+    refused = run("mlp.rlx", "--executor=graph", "-o", "out.rlxe")
+    assert refused.code == 1 and "RLX5029" in refused.err and "`x`" in refused.err and "out.rlxe" not in files()
+    shown = run("mlp.rlx", "--executor=graph", "--executor-graph-link-params", "--emit=tir").out
+    assert '"Executor": {"kind": "graph", "link-params": True}' in shown
+    old = run("mlp.rlx", "--target=c -executor=aot -unpacked-api", "--emit=tir")
+    assert "deprecated" in old.err and '"unpacked-api": True' in old.out and '{"kind": "c"}' in old.out
+    for words, text in ((["--list=executors"], "--executor-aot-unpacked-api"), (["--list=runtimes"], "crt")):
+        assert text in run(*words).out
+
+
 def test_without_a_file(run):
     done = run()
     assert done.code == 2 and done.out == "" and done.err.startswith("usage: relaxc") and "no input file" in done.err

@@ -3,8 +3,10 @@
 import pytest
 
 from relaxlang.base.diagnostics import DiagnosticError
+from relaxlang.cli.build_options import read_build
 from relaxlang.cli.help import help_text
 from relaxlang.cli.options import GROUPS, number, read_command_line, real, split
+from relaxlang.ir.configuration.runtime import Runtime
 
 
 def failure(function, *args):
@@ -65,3 +67,29 @@ def test_help():
         assert all(o.name in full and (o.rare or o.name in short) for o in options)
     spelled = [name for options in GROUPS.values() for o in options for name in o.names]
     assert len(spelled) == len(set(spelled))
+
+
+def test_options_composed_from_registries():
+    words = ["--executor=aot", "--executor-aot-unpacked-api", "--executor-aot-interface-api", "c", "--mod-name=net"]
+    build = read_build(read_command_line([*words, "--runtime=c", "--runtime-crt-link-params=1"]))
+    assert build.executor["unpacked-api"] is True and build.executor["interface-api"] == "c"
+    assert build.runtime == Runtime("c", {"link-params": True}) and build.mod_name == "net" and build.asked
+    assert not read_build(read_command_line(["x.rlx"])).asked
+    assert "--executor-graph-link-params[=0|1]" in help_text(True) and "--executor-graph" not in help_text(False)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "text"),
+    [
+        (["--executor=aot", "--executor-aot-unpaked-api=1"], "RLX7001", "`--executor-aot-unpacked-api`"),
+        (["--executor-aot-unpacked-api=1"], "RLX7003", "add `--executor=aot`"),
+        (["--executor=vm", "--executor-graph-link-params"], "RLX7003", "not `vm`"),
+        (["--executor=gaph"], "RLX5022", "did you mean `graph`?"),
+        (["--runtime=rust"], "RLX5022", "`cpp`, `c`"),
+        (["--executor=aot", "--executor-aot-unpacked-api=yes"], "RLX5024", "a truth value"),
+        (["--executor=aot", "--executor-aot-interface-api=rust"], "RLX5024", "`packed` or `c`"),
+    ],
+)
+def test_wrong_build_options(words, code, text):
+    fault = failure(lambda: read_build(read_command_line(words)))
+    assert fault.code == code and text in fault.message + fault.help
