@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from relaxlang.passes.relax.rewrite_dataflow_reshape import RewriteDataflowReshape
     from relaxlang.passes.relax.static_plan_block_memory import StaticPlanBlockMemory
     from relaxlang.passes.relax.to_mixed_precision import ToMixedPrecision
+    from relaxlang.passes.tir.block_sums import BlockSums
     from relaxlang.passes.tir.check_parallel_loops import CheckParallelLoops
     from relaxlang.passes.tir.compact_buffer_allocation import CompactBufferAllocation
     from relaxlang.passes.tir.convert_blocks_to_opaque import ConvertBlocksToOpaque
@@ -72,7 +73,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AdjustMatmulOrder", "AnnotateTIROpPattern", "ApplyRewrites", "AttachGlobalSymbol", "BindParams",
-    "BindSymbolicVars", "CallTIRRewrite", "CanonicalizeBindings", "CheckParallelLoops", "CombineParallelMatmul",
+    "BindSymbolicVars", "BlockSums", "CallTIRRewrite", "CanonicalizeBindings", "CheckParallelLoops",
+    "CombineParallelMatmul",
     "CompactBufferAllocation", "ConvertBlocksToOpaque", "ConvertToDataflow", "DataflowUseInplaceCalls",
     "DeadCodeElimination", "DecomposeOpsForInference", "EliminateCommonSubexpr", "FlattenBuffer",
     "FoldBatchnormToConv2D", "FoldConstant", "FunctionPass", "FuseOps", "FuseTIR", "FuseTransposeMatmul",

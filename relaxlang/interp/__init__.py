@@ -5,8 +5,8 @@ It is slow and obvious, exact in every dtype, and checks every index; tests and 
 else against it.
 
 Read, for TensorIR: `numeric` and `intrinsics` (arithmetic), `memory` (buffers), `expr`, `calls`, `stmt`, `loops` (what
-each node does), `empty` (reductions over nothing), `parallel` (which loops are computed at once), `shapes` and `kernel`
-(calls of PrimFuncs). For Relax: `values`, `evaluate`, `structural`, `interpreter`.
+each node does), `empty` (reductions over nothing), `parallel` (which loops are computed at once), `sums` (long sums),
+`shapes` and `kernel` (calls of PrimFuncs). For Relax: `values`, `evaluate`, `structural`, `interpreter`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Loops. Every kind runs its iterations in order; where they touch different elements, all are computed at once.
 
-That gives the same values (see `interp.parallel`), and numpy's speed. A reduction over nothing still initialises (see
-`interp.empty`).
+That gives the same values (see `interp.parallel`), and numpy's speed. Long sums of floats are added up by halves (see
+`interp.sums`). A reduction over nothing still initialises (see `interp.empty`).
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from relaxlang.interp.expr import Frame
 from relaxlang.interp.numeric import is_array
 from relaxlang.interp.parallel import independent
 from relaxlang.interp.stmt import execute, executes, masked
+from relaxlang.interp.sums import add_up
 from relaxlang.ir import tir
 from relaxlang.ir.tir import Stmt
 
@@ -56,7 +57,7 @@ def _for(frame: Frame, s: tir.For) -> None:
         initialise(frame, s)
     elif independent(frame, s, first, count, step):
         _all_at_once(frame, s, first, count, step)
-    else:
+    elif not add_up(frame, s):
         of = s.loop_var.dtype
         try:
             for at in range(first, first + count * step, step) if step else [first] * count:

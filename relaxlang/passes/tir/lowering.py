@@ -5,6 +5,7 @@ from __future__ import annotations
 from relaxlang.base.recursion import deep_recursion
 from relaxlang.ir.tir import PrimFunc
 from relaxlang.passes.base import PassContext, PrimFuncPass
+from relaxlang.passes.tir.block_sums import BlockSums
 from relaxlang.passes.tir.check_parallel_loops import CheckParallelLoops
 from relaxlang.passes.tir.compact_buffer_allocation import CompactBufferAllocation
 from relaxlang.passes.tir.convert_blocks_to_opaque import ConvertBlocksToOpaque
@@ -33,7 +34,14 @@ FLATTENING: tuple[PrimFuncPass, ...] = (
     StmtSimplify(),
 )
 """From blocks to loops over flat buffers."""
-LOWERING: tuple[PrimFuncPass, ...] = (*FLATTENING, LoopPartition(), UnrollLoop(), VectorizeLoop(), RemoveNoOp())
+LOWERING: tuple[PrimFuncPass, ...] = (
+    *FLATTENING,
+    LoopPartition(),
+    UnrollLoop(),
+    VectorizeLoop(),
+    RemoveNoOp(),
+    BlockSums(),
+)
 """What machine code is made from: loops are unrolled and vectorised as their kinds say."""
 
 

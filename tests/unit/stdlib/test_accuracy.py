@@ -60,3 +60,31 @@ def test_normal_probability_in_float64_has_its_tail() -> None:
     case: Any = Case("nn.gelu", (x,), {}, None, 0)
     for made in (run("nn.gelu", x), np.asarray(build([(case, "static")])["case0"](x))):
         np.testing.assert_allclose(made, EXACT["nn.gelu"](x), rtol=1e-12)
+
+
+@pytest.mark.parametrize("dims", ["static", "symbolic"])
+@pytest.mark.parametrize(
+    ("name", "shape", "axis"),
+    [
+        ("sum", (1 << 20,), None),
+        ("mean", (3, 1 << 19), 1),
+        ("mean", (700, 900), None),
+        ("variance", (2, 300_000), 1),
+    ],
+)
+def test_long_sums_keep_their_digits(name: str, shape: tuple[int, ...], axis: int | None, dims: str) -> None:
+    x = np.full(shape, 0.1, "float32") + RNG.uniform(0, 1e-3, shape).astype("float32")
+    wide = x.astype("float64")
+    attrs = {"axis": axis} if axis is not None else {}
+    exact = getattr(np, {"variance": "var"}.get(name, name))(wide, axis)
+    compiled = build([(Case(name, (x,), attrs, exact, 0), dims)])["case0"]
+    for made in (run(name, x, dims=dims, **attrs), np.asarray(compiled(x))):
+        np.testing.assert_allclose(made, exact, rtol=1e-6)
+
+
+def test_long_sums_of_infinities() -> None:
+    x = np.full(20_000, 0.1, "float32")
+    for extreme in (np.inf, -np.inf, np.nan):
+        x[12_345] = extreme
+        for made in (run("sum", x), np.asarray(build([(Case("sum", (x,), {}, None, 0), "static")])["case0"](x))):
+            np.testing.assert_array_equal(made, np.float32(extreme))
