@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import lcm
 from typing import NoReturn
 
 from relaxlang.arith.analyzer import Analyzer
@@ -11,9 +10,9 @@ from relaxlang.arith.iter_map import IterMap, detect_iter_map, iter_inverse, ite
 from relaxlang.base.diagnostics import fail
 from relaxlang.base.dtype import DType
 from relaxlang.base.node import Node, node
-from relaxlang.ir.prim import BOOL, FloorDiv, FloorMod, IntImm, Or, PrimExpr, PrimLike, Var, as_prim, const
+from relaxlang.ir.prim import IntImm, PrimExpr, PrimLike, Var, as_prim, const
 from relaxlang.ir.tir import Range
-from relaxlang.ir.visit import Rewriter, free_vars, on, substitute, walk
+from relaxlang.ir.visit import Rewriter, on, substitute
 
 
 @node
@@ -74,18 +73,18 @@ class IndexMap(Node):
     ) -> tuple[IndexMap, PrimExpr]:
         """The map back, and the condition on its arguments under which they are padding: images of no initial index.
 
-        Initial extents are rounded up to what the divisors in the map need. RLX1050 when that makes no bijection.
+        Where a divisor in the map does not divide an iterator, the iterator is padded. RLX1050 when that makes no
+        bijection.
         """
         ranges = self._ranges(shape)
         analyzer = analyzer or Analyzer()
-        padded = [self._padded(var, dom, analyzer) for var, dom in zip(self.initial_indices, ranges)]
-        inverse = IndexMap(self.initial_indices, self.final_indices).inverse(padded, analyzer)
-        condition: PrimExpr = IntImm(BOOL, 0)
-        for value, dom, wide in zip(inverse.final_indices, ranges, padded):
-            if wide is not dom:
-                outside = analyzer.simplify(value >= dom.min + dom.extent)
-                condition = outside if isinstance(condition, IntImm) else Or(condition, outside)
-        return inverse, condition
+        domain = dict(zip(self.initial_indices, ranges))
+        found = detect_iter_map(self.final_indices, domain, level="bijective", padded=True, analyzer=analyzer)
+        if not found:
+            _no_map(found.errors[0])
+        inverse = self._inverted(found, analyzer)
+        values = dict(zip(self.initial_indices, inverse.final_indices))
+        return inverse, analyzer.simplify(substitute(found.padding, values))
 
     def compose(self, first: IndexMap, analyzer: Analyzer | None = None) -> IndexMap:
         """The map that does `first` and then this one."""
@@ -114,18 +113,6 @@ class IndexMap(Node):
             extent if isinstance(extent, Range) else Range(as_prim(0, var.dtype), as_prim(extent, var.dtype))
             for var, extent in zip(self.initial_indices, shape)
         ]
-
-    def _padded(self, var: Var, dom: Range, analyzer: Analyzer) -> Range:
-        """The range, with its extent rounded up to a multiple of all divisors of the variable in the map."""
-        divisors = [
-            part.b.value
-            for index in self.final_indices
-            for part in walk(analyzer.simplify(index))
-            if isinstance(part, FloorDiv | FloorMod) and isinstance(part.b, IntImm) and var in free_vars(part.a)
-        ]
-        step = lcm(*divisors)
-        extent = analyzer.simplify((dom.extent + (step - 1)) // step * step)
-        return dom if analyzer.can_prove_equal(extent, dom.extent) else Range(dom.min, extent)
 
     def _inverted(self, found: IterMap, analyzer: Analyzer) -> IndexMap:
         outputs = [Var(f"axis{k}", index.dtype) for k, index in enumerate(self.final_indices)]

@@ -9,12 +9,15 @@ of a mark do not overlap (surjective), or make up the whole of it (bijective). T
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 from relaxlang.arith.analyzer import Analyzer
+from relaxlang.arith.iter_sum import IterMark, IterSplit, IterSum, sum_expr
+from relaxlang.arith.padding import Paddings, Unmapped
 from relaxlang.base.recursion import deep_recursion
 from relaxlang.ir.prim import (
+    BOOL,
     LE,
     LT,
     Add,
@@ -36,51 +39,15 @@ from relaxlang.ir.visit import free_vars
 Level = Literal["bijective", "surjective", "no-check"]
 
 
-class IterMark:
-    """An iterator 0 <= mark < `extent`: `source` is a variable less its first value `start`, or a sum of splits."""
-
-    __slots__ = ("source", "extent", "start")
-
-    def __init__(self, source: Var | IterSum, extent: PrimExpr, start: PrimExpr) -> None:
-        self.source = source
-        self.extent = extent
-        self.start = start
-
-
-class IterSplit:
-    """`mark // lower % extent * scale`."""
-
-    __slots__ = ("mark", "lower", "extent", "scale")
-
-    def __init__(self, mark: IterMark, lower: PrimExpr, extent: PrimExpr, scale: PrimExpr) -> None:
-        self.mark = mark
-        self.lower = lower
-        self.extent = extent
-        self.scale = scale
-
-    def scaled(self, scale: PrimExpr) -> IterSplit:
-        """The same split with another scale."""
-        return IterSplit(self.mark, self.lower, self.extent, scale)
-
-
-class IterSum:
-    """The sum of `args`, plus `base`, which mentions no iterator."""
-
-    __slots__ = ("args", "base")
-
-    def __init__(self, args: Sequence[IterSplit], base: PrimExpr) -> None:
-        self.args = tuple(args)
-        self.base = base
-
-
 class IterMap:
     """The outcome of `detect_iter_map`: one sum for each index; empty with the reasons in `errors` when there is none.
 
     `marks` are all iterators, those that were put together after those that they consist of; `fixed` the loop variables
-    that have one value only.
+    that have one value only. `padding` is the condition on the loop variables under which they are out of their ranges,
+    in the gaps that padded iterators have; false where nothing was padded.
     """
 
-    __slots__ = ("indices", "errors", "marks", "fixed")
+    __slots__ = ("indices", "errors", "marks", "fixed", "padding")
 
     def __init__(
         self,
@@ -88,7 +55,9 @@ class IterMap:
         errors: Sequence[str],
         marks: Sequence[IterMark],
         fixed: Mapping[Var, PrimExpr],
+        padding: PrimExpr | None = None,
     ) -> None:
+        self.padding: PrimExpr = IntImm(BOOL, 0) if padding is None else padding
         self.indices = tuple(indices)
         self.errors = tuple(errors)
         self.marks = tuple(marks)
@@ -98,36 +67,35 @@ class IterMap:
         return not self.errors
 
 
-class _Unmapped(Exception):
-    """Why an index is no sum of splits."""
-
-
 def detect_iter_map(
     indices: Sequence[PrimExpr],
     iters: Mapping[Var, Range],
     *,
     predicate: PrimExpr | None = None,
     level: Level = "surjective",
+    padded: bool | None = None,
     analyzer: Analyzer | None = None,
 ) -> IterMap:
     """Read `indices` as sums of splits of the loop variables `iters`.
 
     A `predicate` such as `i * 8 + j < 60` limits the sum that it names. `level`: whether the splits must cover every
-    mark ("bijective"), must not overlap ("surjective"), or may be anything ("no-check").
+    mark ("bijective"), must not overlap ("surjective"), or may be anything ("no-check"). With `padded` (by default at
+    level "no-check") an iterator whose extent a divisor does not divide, or that does not begin at a multiple of it, is
+    taken as a part of a longer one that it does; see `IterMap.padding`.
     """
     analyzer = analyzer or Analyzer()
     with analyzer.assuming(), deep_recursion():
-        reader = _Reader(analyzer, iters)
+        reader = _Reader(analyzer, iters, level == "no-check" if padded is None else padded)
         try:
             if predicate is not None:
                 reader.limit(predicate)
-            sums = [reader.read(analyzer.simplify(index)) for index in indices]
+            sums = reader.read_all(indices)
             if level != "no-check":
                 sums = [reader.contiguous(one) for one in sums]
                 reader.check(sums, level)
-        except _Unmapped as reason:
+        except Unmapped as reason:
             return IterMap((), (str(reason),), reader.marks, reader.fixed)
-        return IterMap(sums, (), reader.marks, reader.fixed)
+        return IterMap(sums, (), reader.marks, reader.fixed, reader.paddings.condition())
 
 
 def is_bijective(indices: Sequence[PrimExpr], iters: Mapping[Var, Range], analyzer: Analyzer | None = None) -> bool:
@@ -138,8 +106,10 @@ def is_bijective(indices: Sequence[PrimExpr], iters: Mapping[Var, Range], analyz
 class _Reader:
     """Turns expressions into sums; knows the marks made so far."""
 
-    def __init__(self, analyzer: Analyzer, iters: Mapping[Var, Range]) -> None:
+    def __init__(self, analyzer: Analyzer, iters: Mapping[Var, Range], padded: bool) -> None:
         self.analyzer = analyzer
+        self.paddings = Paddings(analyzer)
+        self.padded = padded
         self.marks: list[IterMark] = []
         self.of_var: dict[Var, IterMark] = {}
         self.fused: dict[tuple[object, ...], IterMark] = {}
@@ -167,11 +137,32 @@ class _Reader:
             return total
         ordered = self.chain(total.args)
         if ordered is None:
-            raise _Unmapped("an index leaves gaps between its iterators, or mixes them")
+            raise Unmapped("an index leaves gaps between its iterators, or mixes them")
         fused = self.try_fuse(ordered)
         if fused is not None and isinstance(fused.mark.source, IterSum) and _key(fused.mark.source.args) in self.limits:
             return IterSum((fused,), total.base)
         return IterSum(ordered, total.base)
+
+    def read_all(self, exprs: Sequence[PrimExpr]) -> list[IterSum]:
+        """All indices; again as long as one of them makes more padding necessary than those before it knew of."""
+        while True:
+            self.paddings.changed = False
+            sums = [self._read_index(expr) for expr in exprs]
+            if not self.paddings.changed:
+                return sums
+
+    def _read_index(self, expr: PrimExpr) -> IterSum:
+        """An index in simplest form, or else as it stands: `(i * 5 + j) // 4` is simpler as `(i + j) // 4 + i`, which
+        hides that the dividend runs through all numbers."""
+        made = dict(self.paddings.made)
+        try:
+            return self.read(self.analyzer.simplify(expr))
+        except Unmapped as reason:
+            self.paddings.made = made
+            try:
+                return self.read(expr)
+            except Unmapped:
+                raise reason from None
 
     def read(self, expr: PrimExpr) -> IterSum:
         """Any expression over the loop variables."""
@@ -188,13 +179,13 @@ class _Reader:
         if isinstance(expr, Mul):
             a, b = self.read(expr.a), self.read(expr.b)
             if a.args and b.args:
-                raise _Unmapped(f"a product of iterators is no split: {expr!r}")
+                raise Unmapped(f"a product of iterators is no split: {expr!r}")
             return self._times(a, b.base) if a.args else self._times(b, a.base)
         if isinstance(expr, FloorDiv | FloorMod):
             if self.read(expr.b).args:
-                raise _Unmapped(f"the divisor iterates: {expr!r}")
+                raise Unmapped(f"the divisor iterates: {expr!r}")
             return self._divided(expr, self.read(expr.a), expr.b)
-        raise _Unmapped(f"{type(expr).__name__} of iterators is no split")
+        raise Unmapped(f"{type(expr).__name__} of iterators is no split")
 
     def _cast(self, expr: Cast) -> IterSum:
         inner = self.read(expr.value)
@@ -239,20 +230,27 @@ class _Reader:
             return IterSum(out, quotient) if divides else IterSum((), left)
         split = rest[0] if len(rest) == 1 else self.try_fuse(rest)
         if split is None:
-            raise _Unmapped(f"the dividend is no contiguous iterator: {expr!r}")
+            raise Unmapped(f"the dividend is no contiguous iterator: {expr!r}")
+        known = self.paddings.of(split)
         small = isinstance(left, IntImm) and self.analyzer.can_prove(left < split.scale)
-        if not (small and self.divisible(by, split.scale)):
-            raise _Unmapped(f"the offset or scale of the dividend does not go into the divisor: {expr!r}")
-        at = simplify(by // split.scale)
-        if self.analyzer.can_prove(split.extent <= at):
-            upper, lower = [], [split]
-        elif self.divisible(split.extent, at):
-            one = as_prim(1, at.dtype)
-            upper = [IterSplit(split.mark, simplify(split.lower * at), simplify(split.extent // at), one)]
-            lower = [IterSplit(split.mark, split.lower, at, split.scale)]
-        else:
-            raise _Unmapped(f"the divisor does not divide the extent of the dividend: {expr!r}")
-        return IterSum(out + upper, quotient) if divides else IterSum(lower, left)
+        if known is None and small and self.divisible(by, split.scale):
+            at = simplify(by // split.scale)
+            if self.analyzer.can_prove(split.extent <= at):
+                return IterSum(out, quotient) if divides else IterSum((split,), left)
+            if self.divisible(split.extent, at):
+                upper, lower = _taken_apart(split, at, simplify)
+                return IterSum([*out, upper], quotient) if divides else IterSum((lower,), left)
+        if not self.padded:
+            raise Unmapped(f"the divisor does not divide the extent or the offset of the dividend: {expr!r}")
+        if not self.divisible(by, split.scale):
+            raise Unmapped(f"the scale of the dividend does not go into the divisor: {expr!r}")
+        at, offset = simplify(by // split.scale), simplify(left // split.scale)
+        whole, behind = self.paddings.padded(split, at, offset)
+        if whole.mark not in self.marks:
+            self.marks.append(whole.mark)
+        upper, lower = _taken_apart(whole, at, simplify)
+        left = simplify(left % split.scale)
+        return IterSum([*out, upper], simplify(quotient + behind)) if divides else IterSum((lower,), left)
 
     # --- putting together ---------------------------------------------------------------------------------------------
     def try_fuse(self, args: Sequence[IterSplit]) -> IterSplit | None:
@@ -298,14 +296,14 @@ class _Reader:
         if isinstance(predicate, IntImm) and predicate.value:
             return
         if not isinstance(predicate, LT | LE):
-            raise _Unmapped("the predicate is no upper bound of a sum of iterators")
+            raise Unmapped("the predicate is no upper bound of a sum of iterators")
         low, high = self.read(predicate.a), self.read(predicate.b)
         if high.args or not low.args:
-            raise _Unmapped("the predicate is no upper bound of a sum of iterators")
+            raise Unmapped("the predicate is no upper bound of a sum of iterators")
         end = high.base - low.base + (1 if isinstance(predicate, LE) else 0)
         ordered = self.chain(low.args)
         if ordered is None or not self.equal(ordered[-1].scale, as_prim(1, end.dtype)):
-            raise _Unmapped("the predicate bounds a sum that is not contiguous")
+            raise Unmapped("the predicate bounds a sum that is not contiguous")
         if len(ordered) == 1 and isinstance(ordered[0].mark.source, Var):
             ordered[0].mark.extent = self.analyzer.simplify(end)
         else:
@@ -327,7 +325,7 @@ class _Reader:
         for mark, splits in used.items():
             self._check_mark(mark, splits, level)
         if level == "bijective" and not all(mark in used for mark in self.of_var.values()):
-            raise _Unmapped("a loop variable does not occur in the indices")
+            raise Unmapped("a loop variable does not occur in the indices")
 
     def _check_mark(self, mark: IterMark, splits: list[IterSplit], level: Level) -> None:
         left = list(splits)
@@ -339,11 +337,11 @@ class _Reader:
                 if following is not None and not self.divisible(following.lower, reached):
                     following = None
             if following is None:
-                raise _Unmapped("the splits of an iterator overlap or leave a gap")
+                raise Unmapped("the splits of an iterator overlap or leave a gap")
             left.remove(following)
             reached = self.analyzer.simplify(following.lower * following.extent)
         if level == "bijective" and not self.equal(reached, mark.extent):
-            raise _Unmapped("the splits of an iterator do not cover it")
+            raise Unmapped("the splits of an iterator do not cover it")
 
     # --- proving ------------------------------------------------------------------------------------------------------
     def equal(self, a: PrimExpr, b: PrimExpr) -> bool:
@@ -356,30 +354,19 @@ class _Reader:
         return isinstance(left, IntImm) and left.value == 0
 
 
+def _taken_apart(
+    split: IterSplit, at: PrimExpr, simplify: Callable[[PrimExpr], PrimExpr]
+) -> tuple[IterSplit, IterSplit]:
+    """The quotient and the remainder of a split, divided at one of its divisors."""
+    upper = IterSplit(split.mark, simplify(split.lower * at), simplify(split.extent // at), as_prim(1, at.dtype))
+    return upper, IterSplit(split.mark, split.lower, at, split.scale)
+
+
 def _key(args: Sequence[IterSplit]) -> tuple[object, ...]:
     return tuple((s.mark, s.lower, s.extent, s.scale) for s in args)
 
 
 # --- back to expressions ----------------------------------------------------------------------------------------------
-def split_expr(split: IterSplit, analyzer: Analyzer) -> PrimExpr:
-    """A split as an expression, with as few operations as it takes."""
-    mark = split.mark
-    value = mark.source - mark.start if isinstance(mark.source, Var) else sum_expr(mark.source, analyzer)
-    value = cast(value, split.scale.dtype)
-    if not analyzer.can_prove_equal(split.lower * split.extent, mark.extent):
-        value = value % (split.lower * split.extent)
-    return value // split.lower * split.scale
-
-
-def sum_expr(total: IterSum, analyzer: Analyzer) -> PrimExpr:
-    """A sum of splits as an expression."""
-    result: PrimExpr | None = None
-    for split in total.args:
-        term = split_expr(split, analyzer)
-        result = term if result is None else result + term
-    return total.base if result is None else analyzer.simplify(result + total.base)
-
-
 def iter_map_simplify(
     indices: Sequence[PrimExpr],
     iters: Mapping[Var, Range],
@@ -419,7 +406,7 @@ def iter_inverse(found: IterMap, outputs: Sequence[PrimExpr], analyzer: Analyzer
             continue
         value = analyzer.simplify(values[mark])
         if isinstance(mark.source, IterSum):
-            spread(mark.source, value)
+            spread(mark.source, value - mark.source.base)
         else:
             result[mark.source] = analyzer.simplify(cast(value, mark.source.dtype) + mark.start)
     return result

@@ -11,6 +11,7 @@ from int_evaluate import evaluate, every
 from relaxlang.arith import Analyzer
 from relaxlang.arith.index_map import IndexMap
 from relaxlang.arith.iter_map import detect_iter_map, is_bijective, iter_inverse, iter_map_simplify, subspace_divide
+from relaxlang.arith.iter_sum import sum_expr
 from relaxlang.base.diagnostics import DiagnosticError
 from relaxlang.ir.prim import INT32, IntImm, PrimExpr, SizeVar, Var, as_prim
 from relaxlang.ir.tir import Range
@@ -112,6 +113,89 @@ def test_subspace_divide() -> None:
     assert (outer, inner, extent.value) == (P, Q, 8)
     assert (outer2.value, inner2, extent2.value) == (0, R, 16)
     assert subspace_divide([Q * 4 + P], iters, [Q]) is None
+
+
+# --- padding ----------------------------------------------------------------------------------------------------------
+def _check_padding(indices: list[PrimExpr], iters: dict[Var, Range]) -> bool:
+    """A padded map's sums are its indices; its inverse and its padding say what each point of the image box is."""
+    loose = detect_iter_map(indices, iters, level="no-check")
+    env = every(list(iters), [range(r.min.value, r.min.value + r.extent.value) for r in iters.values()])
+    images = [evaluate(index, env).value for index in indices]
+    if loose:
+        for total, image in zip(loose.indices, images):
+            analyzer = Analyzer()
+            for var, dom_ in iters.items():
+                analyzer.bind(var, dom_)
+            assert (evaluate(sum_expr(total, analyzer), env).value == image).all(), (indices, iters)
+    found = detect_iter_map(indices, iters, level="bijective", padded=True)
+    if not found:
+        return False
+    outputs = {Var(f"o{k}"): np.asarray(image) for k, image in enumerate(images)}
+    back = iter_inverse(found, list(outputs))
+    for var in iters:
+        assert (evaluate(back[var], outputs).value == env[var]).all(), (indices, iters)
+    known = set(zip(*(i.tolist() for i in images)))
+    assert len(known) == len(images[0])
+    boxes = []
+    for total in found.indices:
+        extent = 1
+        for split in total.args:
+            assert isinstance(split.extent, IntImm)
+            extent *= split.extent.value
+        assert isinstance(total.base, IntImm)
+        boxes.append(range(total.base.value, total.base.value + extent))
+    points = every(list(outputs), boxes)
+    where = evaluate(found.padding, {v: evaluate(e, points).value for v, e in back.items()}).value
+    wanted = [point not in known for point in zip(*(points[o].tolist() for o in outputs))]
+    assert (np.broadcast_to(where, len(wanted)) == wanted).all(), (indices, iters)
+    return True
+
+
+@pytest.mark.parametrize(
+    ("indices", "iters"),
+    [
+        ([P // 5, P % 5], {P: dom(13)}),  # on the right
+        ([(P + 80) // 32, (P + 80) % 32], {P: dom(176)}),  # on the left
+        ([(P + 3) // 8, (P + 3) % 8], {P: dom(20)}),  # on both sides
+        ([(P - 3) // 8, (P - 3) % 8], {P: dom(20)}),  # from a negative first value
+        ([P // 5, P % 5], {P: dom(13, 4)}),
+        ([P // 12, P // 4 % 3, P % 4], {P: dom(17)}),  # several divisors
+        ([(P * 5 + Q) // 4, (P * 5 + Q) % 4], box(3, 5)),  # of a fused iterator
+        ([P // 4, Q // 3, P % 4, Q % 3], box(7, 8)),
+        ([(P // 4) // 3, (P // 4) % 3, P % 4], {P: dom(16)}),  # of a quotient
+    ],
+)
+def test_padding(indices: list[PrimExpr], iters: dict[Var, Range]) -> None:
+    assert not detect_iter_map(indices, iters)
+    assert _check_padding(indices, iters)
+
+
+def test_random_padding() -> None:
+    rng = Random(11)
+    found = 0
+    for _ in range(250):
+        iters = {var: dom(rng.randint(1, 14), rng.choice((0, 0, 0, 2, -3))) for var in (P, Q)}
+        offset, by, other = rng.choice((0, 0, 1, 3, 5, -2)), rng.randint(2, 6), rng.randint(2, 4)
+        fused = rng.random() < 0.4
+        value = (P * iters[Q].extent.value + Q if fused else P) + offset
+        tail = [] if fused else rng.choice(([], [Q]))
+        indices = [*rng.choice((
+            [value // by, value % by],
+            [value // (by * other), value // by % other, value % by],
+            [value // by // other, value // by % other, value % by],
+            [value // by], [value % by, value // by],
+        )), *tail]  # fmt: skip
+        found += _check_padding(indices, iters)
+    assert found > 100
+
+
+def test_padding_of_symbolic_extents_and_refusals() -> None:
+    found = detect_iter_map([P // 8, P % 8], {P: dom(N)}, level="no-check")
+    assert found and str(found.padding) == "n <= i"
+    assert not detect_iter_map([P // 5, P % 5], {P: dom(13)})  # not without being asked
+    assert detect_iter_map([(P + 1) // 4, P // 4], {P: dom(13)}, level="no-check").errors == (
+        "an iterator is divided from several offsets",
+    )
 
 
 # --- index maps -------------------------------------------------------------------------------------------------------
