@@ -4,8 +4,8 @@ In: expressions of `ir.prim`. Out: simpler expressions, and answers that hold fo
 Nothing here overflows where the program did not: see `classify` for which expressions may wrap around.
 
 Reading order: `linear`, `canonical`, `bounds`, `modular`, `division`, `compare`, `rule` and `rewrite_rules/`,
-`simplify`, `solve`, `prove`, `analyzer`; then, on top of it, `iter_sum`, `padding`, `iter_map`, `index_map`, `intervals`,
-`deduce`.
+`simplify`, `solve`, `prove`, `analyzer`; then, on top of it, `iter_sum`, `padding`, `iter_map`, `index_map`,
+`intervals`, `deduce`.
 """
 
 from relaxlang.arith.analyzer import Analyzer
