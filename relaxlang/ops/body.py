@@ -91,6 +91,13 @@ class OpEvaluator(BodyEvaluator):
         self.scalars[var] = expr
         return var
 
+    def scalar_tensor(self, name: str, value: PrimExpr) -> Computed:
+        """A scalar argument where a tensor may stand: a tensor without dimensions that holds it."""
+        made = Computed(name, (), value.dtype)
+        made.stage = Stage((), (value,), (made,))
+        self.computed.append(made)
+        return made
+
     def same(self, a: Any, b: Any) -> bool:
         """Whether two dimensions are provably equal."""
         if isinstance(a, Unknown) or isinstance(b, Unknown):

@@ -67,6 +67,11 @@ class OpDef(Node):
         """The parameters that are arguments of the call, in order."""
         return tuple(p for p in self.params if p.is_arg)
 
+    @property
+    def takes_scalars(self) -> bool:
+        """Whether a scalar of Relax may be either operand: of an operator of two tensors and nothing else."""
+        return not self.view and len(self.params) == 2 and all(p.kinds[0] == "tensor" for p in self.params)
+
     def slots(self, count: int) -> tuple[OpParam, ...]:
         """The parameter of each of `count` arguments of a call: a variadic one, always the last, takes any number."""
         params = self.arg_params

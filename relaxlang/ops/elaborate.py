@@ -8,9 +8,17 @@ from typing import Any
 from relaxlang.base.diagnostics import DiagnosticError
 from relaxlang.base.source import Span
 from relaxlang.ir import prim, relax
-from relaxlang.ir.struct_info import OBJECT, StructInfo, TensorStructInfo, TupleStructInfo, shape_info, tensor_info
+from relaxlang.ir.struct_info import (
+    OBJECT,
+    PrimStructInfo,
+    StructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+    shape_info,
+    tensor_info,
+)
 from relaxlang.ir.visit import children, free_vars
-from relaxlang.ops.body import OpEvaluator
+from relaxlang.ops.body import Computed, OpEvaluator
 from relaxlang.ops.definition import OpDef
 from relaxlang.ops.functions import CompileTimeFunction
 from relaxlang.ops.kernel import Kernel, build_kernel
@@ -36,11 +44,31 @@ def infer_call(definition: OpDef, call: relax.Call) -> StructInfo:
         ev.run(_requirements(definition), Scope({}, scope))
     except Erased:
         pass  # What is not known can't be checked yet.
-    return _erase(ev, _result_info(ev, definition.returns, scope))
+    info = _erase(ev, _result_info(ev, definition.returns, scope))
+    if _on_scalars(definition, call) and isinstance(info, TensorStructInfo) and info.dtype is not None:
+        return PrimStructInfo(info.dtype)
+    return info
+
+
+def _on_scalars(definition: OpDef, call: relax.Call) -> bool:
+    """Whether both operands are scalars; then the result is one."""
+    return definition.takes_scalars and all(isinstance(a.struct_info, PrimStructInfo) for a in call.args)
+
+
+def _scalar_call(definition: OpDef, call: relax.Call) -> relax.Expr:
+    """An operator on scalars as a call of the machine, which has them as values."""
+    first = call.args[0].struct_info
+    assert isinstance(first, PrimStructInfo)
+    name, of = relax.StringImm(definition.name), relax.StringImm(str(first.dtype))
+    args = (relax.ExternFunc("vm.builtin.scalar_operation"), name, of, *call.args)
+    info = call.struct_info or infer_call(definition, call)
+    return relax.Call(relax.Op("call_pure_packed"), args, sinfo_args=(info,), struct_info=info, span=call.span)
 
 
 def lower_call(definition: OpDef, call: relax.Call, lookup: Lookup) -> Kernel | relax.Expr:
     """What computes a call: a kernel, or an expression (a packed call) for operators that are defined by one."""
+    if _on_scalars(definition, call):
+        return _scalar_call(definition, call)
     ev = _evaluator(definition, call, lookup)
     params = _params(definition, call)
     values = [argument_value(ev, definition, p, a, call) for p, a in zip(params, call.args)]
@@ -67,7 +95,8 @@ def lower_call(definition: OpDef, call: relax.Call, lookup: Lookup) -> Kernel | 
 
 def _tensors(values: list[Any]) -> list[TensorValue]:
     """The tensors among arguments, those in tuples too."""
-    return [t for v in values for t in (v if isinstance(v, tuple) else (v,)) if isinstance(t, TensorValue)]
+    flat = (t for v in values for t in (v if isinstance(v, tuple) else (v,)))
+    return [t for t in flat if isinstance(t, TensorValue) and not isinstance(t, Computed)]
 
 
 def _evaluator(definition: OpDef, call: relax.Call, lookup: Lookup | None) -> OpEvaluator:

@@ -13,9 +13,9 @@ from relaxlang.base.suggest import suggestion
 from relaxlang.ir import prim, relax
 from relaxlang.ir.attrs import Attrs, freeze
 from relaxlang.ir.prim import INT64, PrimExpr
-from relaxlang.ir.struct_info import TensorStructInfo
+from relaxlang.ir.struct_info import PrimStructInfo, TensorStructInfo
 from relaxlang.ops.definition import OpDef, OpParam
-from relaxlang.syntax.comptime import Evaluator, Scope, as_dtype, describe, error
+from relaxlang.syntax.comptime import Evaluator, Scope, as_dtype, describe, error, literal
 
 _MISSING = object()
 
@@ -23,6 +23,8 @@ _MISSING = object()
 def make_call(definition: OpDef, args: list[Any], kwargs: dict[str, Any], span: Span | None) -> relax.Call:
     """The call of an operator; see `syntax.operators.OperatorTable.make_call`."""
     given = bind(definition, args, kwargs, span)
+    if definition.takes_scalars:
+        _numbers_beside_scalars(given, span)
     values: list[relax.Expr] = []
     gap: OpParam | None = None
     like: DType | None = None
@@ -50,6 +52,15 @@ def make_call(definition: OpDef, args: list[Any], kwargs: dict[str, Any], span: 
     for param in definition.attr_params:
         attrs[param.name] = attribute_value(definition, param, given, span)
     return relax.Call(relax.Op(definition.name), tuple(values), Attrs(attrs), span=span)
+
+
+def _numbers_beside_scalars(given: dict[str, Any], span: Span | None) -> None:
+    """A number beside a scalar of Relax is a scalar of its type."""
+    infos = [v.struct_info for v in given.values() if isinstance(v, relax.Expr)]
+    if len(given) == 2 and len(infos) == 1 and isinstance(infos[0], PrimStructInfo):
+        for name, value in given.items():
+            if isinstance(value, (bool, int, float)):
+                given[name] = relax.PrimValue(literal(infos[0].dtype, value, span), span=span)
 
 
 def attribute_value(definition: OpDef, param: OpParam, given: dict[str, Any], span: Span | None) -> Any:

@@ -65,6 +65,9 @@ def argument_value(ev: OpEvaluator, definition: OpDef, param: OpParam, expr: rel
         return expr
     if kind == "tensor" and isinstance(info, (TensorStructInfo, ObjectStructInfo)):
         return tensor_value(ev, param.name, info, expr)
+    if kind == "tensor" and isinstance(info, PrimStructInfo) and definition.takes_scalars:
+        scalar = info.value if info.value is not None else ev.runtime_scalar(param.name, info.dtype, expr)
+        return ev.scalar_tensor(param.name, scalar)
     if kind == "tensors" and isinstance(info, TupleStructInfo):
         fields = (
             expr.fields

@@ -276,6 +276,32 @@ def read_if_cond(value: Any) -> bool:
     return bool(value)
 
 
+def _truncated(a: Any, b: Any) -> Any:
+    """The quotient, towards zero where the operands are integers."""
+    return np.divide(a, b) if a.dtype.kind not in "iu" else np.sign(a) * np.sign(b) * (np.abs(a) // np.abs(b))
+
+
+_SCALAR_OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "add": np.add, "subtract": np.subtract, "multiply": np.multiply, "divide": _truncated, "power": np.power,
+    "floor_divide": np.floor_divide, "floor_mod": np.mod, "mod": np.fmod, "atan2": np.arctan2,
+    "maximum": np.maximum, "minimum": np.minimum, "equal": np.equal, "not_equal": np.not_equal, "less": np.less,
+    "less_equal": np.less_equal, "greater": np.greater, "greater_equal": np.greater_equal,
+    "logical_and": np.logical_and, "logical_or": np.logical_or, "logical_xor": np.logical_xor,
+    "bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or, "bitwise_xor": np.bitwise_xor,
+    "left_shift": np.left_shift, "right_shift": np.right_shift, "log_add_exp": np.logaddexp,
+}  # fmt: skip
+
+
+@builtin("vm.builtin.scalar_operation")
+def scalar_operation(name: str, dtype: str, a: Any, b: Any) -> Any:
+    """An operator on two scalars of a dtype, as a Python number; RLX6018 for one that scalars have not."""
+    if name not in _SCALAR_OPERATIONS:
+        fail("RLX6018", f"`R.{name}` has no meaning for scalars; make tensors of them")
+    of = numpy_dtype(dtype).type
+    with np.errstate(all="ignore"):
+        return _SCALAR_OPERATIONS[name](of(a), of(b)).item()
+
+
 @builtin("vm.builtin.make_closure")
 def make_closure(function: Any, *captured: Any) -> Any:
     """A function with values that are added after the arguments of every call."""
