@@ -8,18 +8,21 @@ Reading order: `target`; `kernel` (the entry points) with `signature`, `cache` a
 `calls`; then what is computed: `algebra` (operators on LLVM values), `arithmetic`, `casts`, `narrow`, `math_single`,
 `math_double`; `compile` drives LLVM; `pool` holds the threads; `library` writes shared libraries.
 
-Importing this package installs what links the kernels of an executable, and what writes and takes in `.so` files.
+Importing this package installs what links the kernels of an executable, what makes native programs, and what writes and
+takes in `.so` files.
 """
 
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from relaxlang.runtime.executable import Executable
 from relaxlang.runtime.kernel import Kernel
 from relaxlang.runtime.module import RuntimeModule, set_adopter, set_exporter, set_linker
+from relaxlang.runtime.native import Program, set_native
 
 if TYPE_CHECKING:
     from relaxlang.codegen.kernel import (
@@ -57,6 +60,12 @@ def _link(executable: Executable) -> dict[str, Kernel]:
     return link_executable(executable)
 
 
+def _compile(executable: Executable, kernels: Mapping[str, Kernel]) -> Program | None:
+    from relaxlang.codegen.native.program import compile_program
+
+    return compile_program(executable, kernels)
+
+
 def _export(module: RuntimeModule, path: str) -> None:
     from relaxlang.codegen.library import export_library
 
@@ -72,3 +81,4 @@ def _adopt(executable: Executable, library: ctypes.CDLL) -> None:
 set_linker(_link)
 set_exporter(".so", _export)
 set_adopter(_adopt)
+set_native(_compile)

@@ -1,10 +1,9 @@
-"""The virtual machine's back end: machine code for PrimFuncs, bytecode for Relax functions."""
+"""The virtual machine's back end: machine code for PrimFuncs, bytecode for Relax functions, of which machines make native
+code (`codegen.native`)."""
 
 from __future__ import annotations
 
-from relaxlang.codegen.executors import in_process_target
-from relaxlang.codegen.kernel import build_kernels, load_kernels
-from relaxlang.codegen.target import runs_here
+from relaxlang.codegen.executors import in_process_kernels
 from relaxlang.codegen.vm import emit_functions
 from relaxlang.ir.configuration.compiler_config import CompilerConfig
 from relaxlang.ir.module import IRModule
@@ -14,11 +13,12 @@ from relaxlang.runtime.module import RuntimeModule, runtime_module
 
 def build_vm(lowered: IRModule, config: CompilerConfig) -> RuntimeModule:
     """The program that a lowered module is."""
-    target = in_process_target(config)
     builder = ExecBuilder()
-    kernels = build_kernels(dict(lowered.prim_funcs()), target)
+    kernels, loaded = in_process_kernels(lowered, config)
     for kernel in kernels.values():
         builder.declare_kernel(kernel.signature)
     emit_functions(lowered, builder)
     executable = builder.get(tuple(k.object_code for k in kernels.values()))
-    return runtime_module(executable, load_kernels(kernels) if runs_here(target) else {}, lowered)
+    made = runtime_module(executable, loaded, lowered)
+    made.exec_mode = config.executor.options["exec-mode"]
+    return made

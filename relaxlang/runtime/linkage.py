@@ -83,7 +83,7 @@ class Linkage:
 
 
 def call_foreign(closure: Any, values: Sequence[Any]) -> Any:
-    """Call a closure that is not one of the calling machine's: a kernel, a packed function, another machine's closure."""
+    """Call a closure that is not one of the calling machine's: a kernel, a packed function, one of another machine."""
     if not callable(closure):
         fail("RLX6018", f"{checks.describe(closure)} is no function")
     return guarded(str(getattr(closure, "name", None) or getattr(closure, "__name__", closure)), closure, values)

@@ -7,6 +7,7 @@ kernels; a block from the pool has its pages already.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from threading import RLock
 from typing import Any, NoReturn
 
@@ -15,7 +16,8 @@ import numpy as np
 from relaxlang.base.diagnostics import fail
 
 ALIGNMENT = 64
-_CHECKED = 64 << 20  # requests from this size on are compared with the memory that the system has left
+CHECKED = 64 << 20
+"""Requests from this size on are compared with the memory that the system has left."""
 _MOST = (1 << 63) - 1
 
 
@@ -61,6 +63,11 @@ class Pool:
         self._free: dict[int, list[_Block]] = {}
         # Reentrant, because the garbage collector may run `Storage.__del__` in the middle of either method.
         self._lock = RLock()
+        self._others: list[Callable[[], None]] = []
+
+    def share(self, clear: Callable[[], None]) -> None:
+        """Let `clear` give back what another allocator of this process has idle whenever this pool gives back."""
+        self._others.append(clear)
 
     def take(self, nbytes: int) -> Storage:
         """A storage of at least `nbytes` bytes with undefined content; RLX6006 when the system cannot give so much."""
@@ -90,15 +97,12 @@ class Pool:
         with self._lock:
             self._free.clear()
             self.idle = 0
+        for clear in self._others:
+            clear()
 
     def _fresh(self, nbytes: int, size: int) -> _Block:
-        if size >= _CHECKED:
-            left = available_bytes()
-            if left is not None and nbytes > left:
-                self.clear()
-                left = available_bytes()
-            if left is not None and nbytes > left:
-                _refuse(nbytes, f"{format_bytes(left)} are available")
+        if size >= CHECKED:
+            self.check_available(nbytes)
         try:
             return _Block(size)
         except (MemoryError, ValueError, OverflowError):
@@ -106,7 +110,16 @@ class Pool:
         try:
             return _Block(size)
         except (MemoryError, ValueError, OverflowError):
-            _refuse(nbytes, "the system refused the request")
+            refuse(nbytes)
+
+    def check_available(self, nbytes: int) -> None:
+        """RLX6006 unless the system has so many bytes left, if need be when idle memory is given back."""
+        left = available_bytes()
+        if left is not None and nbytes > left:
+            self.clear()
+            left = available_bytes()
+        if left is not None and nbytes > left:
+            refuse(nbytes, f"{format_bytes(left)} are available")
 
 
 def allocate(nbytes: int) -> Storage:
@@ -116,7 +129,8 @@ def allocate(nbytes: int) -> Storage:
     return POOL.take(nbytes)
 
 
-def _refuse(nbytes: int, why: str) -> NoReturn:
+def refuse(nbytes: int, why: str = "the system refused the request") -> NoReturn:
+    """Raise RLX6006 for memory that cannot be had."""
     fail("RLX6006", f"cannot allocate {format_bytes(nbytes)} of memory: {why}")
 
 

@@ -145,16 +145,21 @@ def tensor_on(storage: Storage, offset: int, shape: tuple[int, ...], element: np
             raise ValueError
         made = np.ndarray.__new__(NDArray, shape, element, storage, offset)
     except (TypeError, ValueError, OverflowError):
-        nbytes = math.prod(shape) * element.itemsize
-        if any(d < 0 for d in shape) or nbytes >= 1 << 63:
-            refuse_size(shape, dtype_name(element), nbytes)
-        fail(
-            "RLX6006",
-            f"a {dtype_name(element)} tensor of shape {shape_text(shape)} needs {format_bytes(nbytes)} from byte "
-            f"{offset} on, but its storage has {format_bytes(storage.nbytes)}",
-        )
+        refuse_tensor(storage.nbytes, offset, shape, element)
     made._address = storage._address + offset
     return made
+
+
+def refuse_tensor(available: int, offset: int, shape: tuple[int, ...], element: np.dtype[Any]) -> NoReturn:
+    """Raise RLX6006 for a tensor that a storage of `available` bytes cannot hold from byte `offset` on."""
+    nbytes = math.prod(shape) * element.itemsize
+    if any(d < 0 for d in shape) or nbytes >= 1 << 63:
+        refuse_size(shape, dtype_name(element), nbytes)
+    fail(
+        "RLX6006",
+        f"a {dtype_name(element)} tensor of shape {shape_text(shape)} needs {format_bytes(nbytes)} from byte "
+        f"{offset} on, but its storage has {format_bytes(available)}",
+    )
 
 
 def refuse_size(shape: tuple[int, ...], element: str, nbytes: int) -> NoReturn:

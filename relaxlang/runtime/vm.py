@@ -33,8 +33,8 @@ class VirtualMachine:
 
     Arguments are numpy arrays, anything with DLPack, Python scalars (for R.Prim and 0-d tensors), ShapeTuples or tuples
     of ints (for R.Shape), and tuples or lists of these. Contiguous arrays are taken without a copy; a function that
-    returns its argument returns the caller's data. `vm["main"](x, w, out=y)` writes the result to `y` and gives `y`; `y`
-    is an array of the result's shape and dtype, for several results a tuple of such.
+    returns its argument returns the caller's data. `vm["main"](x, w, out=y)` writes the result to `y` and gives it;
+    `y` is an array of the result's shape and dtype, for several results a tuple of such.
 
     `exec_mode` is `"native"` (the functions become machine code; the default where code generation can do it, else
     that of the module) or `"bytecode"`. Both give the same results.

@@ -1,0 +1,70 @@
+"""The functions of a program that Python calls, in CPython's METH_FASTCALL | METH_KEYWORDS convention.
+
+`entry.i` takes a caller's arguments: when their number is right and each is such that native code takes it as it is,
+they go straight to the function; anything else (conversions, errors, `out=`) goes to `helpers.Slow`. `raw.i` takes
+values that are in the machine's form already.
+"""
+
+from __future__ import annotations
+
+from relaxlang.codegen.native import layout
+from relaxlang.codegen.native.emitter import symbol_of
+from relaxlang.codegen.native.program_text import ProgramText
+from relaxlang.codegen.native.table import ElementType, Fixed, Slow
+from relaxlang.codegen.text import FunctionText
+from relaxlang.runtime.ndarray import ShapeTuple
+from relaxlang.runtime.params import Expected
+
+_HEAD = "(ptr %self, ptr %args, i64 %count, ptr %names)"
+
+
+def emit_entries(program: ProgramText, index: int, expected: list[Expected], calls_others: bool) -> None:
+    """Write `entry.i` and `raw.i` for the function at place `index` of the function table."""
+    _emit_raw(program, index, calls_others)
+    at = FunctionText(program.module)
+    right = at.value(f"icmp eq i64 %count, {len(expected)}")
+    plain = at.value("icmp eq ptr %names, null")
+    _go_on(at, at.value(f"and i1 {right}, {plain}"))
+    for place, one in enumerate(expected):
+        slot = at.value(f"getelementptr inbounds ptr, ptr %args, i64 {place}")
+        _go_on(at, _accepts(program, at, at.value(f"load ptr, ptr {slot}"), one))
+    at.finish(f"ret ptr {_call(program, at, index, calls_others)}")
+    at.start("slow")
+    slow = at.value(program.load(Slow(index)))
+    vectorcall = program.function("PyObject_Vectorcall")
+    made = at.call("ptr", vectorcall, ("ptr", slow), ("ptr", "%args"), ("i64", "%count"), ("ptr", "%names"))
+    at.finish(f"ret ptr {made}")
+    program.module.add(at.text(f"define ptr @entry.{index}{_HEAD}"))
+
+
+def _emit_raw(program: ProgramText, index: int, calls_others: bool) -> None:
+    at = FunctionText(program.module)
+    at.finish(f"ret ptr {_call(program, at, index, calls_others)}")
+    program.module.add(at.text(f"define ptr @raw.{index}{_HEAD}"))
+
+
+def _call(program: ProgramText, at: FunctionText, index: int, calls_others: bool) -> str:
+    """The call of the function itself; how far the stack may grow matters only where functions call each other."""
+    limit = at.call("i64", program.function("rlx_stack_limit")) if calls_others else "0"
+    return at.call("ptr", symbol_of(index), ("ptr", "%args"), ("i64", "0"), ("i64", limit))
+
+
+def _go_on(at: FunctionText, good: str) -> None:
+    go = at.label("go")
+    at.branch_if(good, go, "slow", ", !prof !0")
+    at.start(go)
+
+
+def _accepts(program: ProgramText, at: FunctionText, value: str, expected: Expected) -> str:
+    """Whether an argument needs no conversion."""
+    if expected.kind == "tensor" and expected.dtype is not None and expected.dtype.bits and expected.ndim >= 0:
+        element = at.value(program.load(ElementType(expected.dtype.name)))
+        return at.call("i1", program.is_array(), ("ptr", value), ("ptr", element), ("i32", str(expected.ndim)))
+    wanted: type | None = ShapeTuple if expected.kind == "shape" else None
+    if expected.kind == "scalar" and expected.dtype is not None:
+        wanted = float if expected.dtype.is_float else int if expected.dtype.is_integer else None
+    if wanted is None:
+        return "false"
+    type_at = at.value(f"getelementptr i8, ptr {value}, i64 {layout.TYPE}")
+    given = at.value(f"load ptr, ptr {type_at}")
+    return at.value(f"icmp eq ptr {given}, {at.value(program.load(Fixed(wanted)))}")

@@ -1,0 +1,194 @@
+"""Calls of kernels by address: int32 f(buffer pointers, int64 symbols, scalars)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from relaxlang.base.dtype import dtype
+from relaxlang.codegen.lltypes import memory_type
+from relaxlang.codegen.native.checks import DONE, read_array
+from relaxlang.codegen.native.emitter import Emitter
+from relaxlang.codegen.native.frame import LIKELY
+from relaxlang.codegen.native.kinds import Bool, Heap, Int, Kind, Object, Tensor, Value
+from relaxlang.codegen.native.table import ElementType, KernelAddress, KernelFailed
+from relaxlang.runtime.executable import Arg, Call
+from relaxlang.runtime.kernel_signature import BufferParam, KernelSignature, ScalarParam
+
+LOCKED = 32 << 10
+"""Bytes of tensors up to which a kernel keeps the interpreter's lock: giving it up and taking it back costs as much as
+a kernel on a few KiB."""
+
+
+@dataclass(slots=True)
+class _Argument:
+    """An argument as the kernel takes it: LLVM type and operand; a buffer has dimensions."""
+
+    type: str
+    operand: str
+    dims: tuple[str, ...] = ()
+
+
+def call_kernel(
+    em: Emitter, call: Call, signature: KernelSignature, given: Sequence[Arg], scalars: tuple[str, ...] = ()
+) -> Value | None:
+    """A call of a kernel on `given`; `scalars` are operands for the scalar parameters behind them. None when an
+    argument needs a conversion: then Python does it."""
+    params = signature.params
+    if len(given) + len(scalars) != len(params):
+        return None
+    values = [em.operand(a) for a in given]
+    values += [Value(Int(), (s,)) for s in scalars]
+    literals = [em.literal(a) for a in given] + [None] * len(scalars)
+    if not all(_fits(p, v.kind, c) for p, v, c in zip(params, values, literals, strict=True)):
+        return None
+    slow = _check_objects(em, params, values)
+    arguments = [_argument(em, p, v, c) for p, v, c in zip(params, values, literals, strict=True)]
+    _run(em, signature, arguments, values)
+    if slow is not None:
+        done = em.at.label("called")
+        em.at.branch(done)
+        em.at.start(slow)
+        em.drop_result(em.step(call))
+        em.at.start(done)
+    return DONE
+
+
+def _fits(param: BufferParam | ScalarParam, kind: Kind, literal: Any) -> bool:
+    """Whether a value of a kind can be an argument, an object perhaps only after a look at it."""
+    if isinstance(param, BufferParam):
+        if isinstance(kind, Heap):
+            return param.dtype == "int64" and len(param.dims) == 1
+        if isinstance(kind, Tensor):
+            return kind.ndim == len(param.dims) and kind.dtype == param.dtype
+        return isinstance(kind, Object)
+    of = dtype(param.dtype)
+    if of.is_float:
+        return of.bits in (32, 64) and (isinstance(literal, float) or isinstance(kind, Int))
+    return isinstance(kind, (Int, Bool)) and (of.is_integer or of.is_bool) and of.bits <= 64
+
+
+def _check_objects(em: Emitter, params: Sequence[BufferParam | ScalarParam], values: list[Value]) -> str | None:
+    """See to it that objects are arrays that the kernel can take, and read them; returns the label to go to when they
+    are not, None when there are no objects."""
+    slow = None
+    for index, (param, value) in enumerate(zip(params, values, strict=True)):
+        if not isinstance(param, BufferParam) or not isinstance(value.kind, Object):
+            continue
+        slow = slow or em.at.label("python")
+        good = em.at.call(
+            "i1",
+            em.program.is_array(),
+            ("ptr", value.parts[0]),
+            ("ptr", em.object(ElementType(param.dtype))),
+            ("i32", str(len(param.dims))),
+        )
+        go = em.at.label("array")
+        em.at.branch_if(good, go, slow, LIKELY)
+        em.at.start(go)
+        values[index] = read_array(em, value.parts[0], Tensor(param.dtype, len(param.dims), False, borrowed=True))
+    return slow
+
+
+def _argument(em: Emitter, param: BufferParam | ScalarParam, value: Value, literal: Any) -> _Argument:
+    kind = value.kind
+    if isinstance(param, BufferParam):
+        if isinstance(kind, Heap):
+            return _Argument("ptr", value.parts[0], (str(kind.size),))
+        return _Argument("ptr", value.parts[0], value.dims)
+    of = dtype(param.dtype)
+    memory = memory_type(of)
+    if of.is_float:
+        if isinstance(literal, float):
+            return _Argument(memory, _float(em, literal, memory))
+        return _Argument(memory, em.at.value(f"sitofp i64 {value.parts[0]} to {memory}"))
+    operand = value.parts[0]
+    if isinstance(kind, Bool):
+        operand = em.at.value(f"zext i1 {operand} to i64")
+    if memory != "i64":
+        operand = em.at.value(f"trunc i64 {operand} to {memory}")
+    return _Argument(memory, operand)
+
+
+def _float(em: Emitter, literal: float, memory: str) -> str:
+    from relaxlang.codegen.lltypes import float_literal
+
+    return float_literal(literal, double=memory == "double")
+
+
+def _run(em: Emitter, signature: KernelSignature, arguments: list[_Argument], values: list[Value]) -> None:
+    """The call itself, with the interpreter's lock given up where that pays, and the look at its status."""
+    buffers = [a for a, p in zip(arguments, signature.params) if isinstance(p, BufferParam)]
+    scalars = [a for a, p in zip(arguments, signature.params) if isinstance(p, ScalarParam)]
+    symbols = [arguments[index].dims[axis] for index, axis in signature.sources()]
+    address = em.at.value(em.program.load(KernelAddress(signature.name)))
+    passed = [("ptr", b.operand) for b in buffers] + [("i64", s) for s in symbols]
+    passed += [(s.type, s.operand) for s in scalars]
+    large = _is_large(em, signature, arguments)
+    saved = _unlock(em, large)
+    status = em.at.call("i32", address, *passed)
+    _lock(em, large, saved)
+    failed, go = em.at.label("failed"), em.at.label("ran")
+    em.at.branch_if(em.at.value(f"icmp eq i32 {status}, 0"), go, failed, LIKELY)
+    em.at.start(failed)
+    number = Value(Int(), (em.at.value(f"sext i32 {status} to i64"),))
+    shown = [v for v, p in zip(values, signature.params) if isinstance(p, ScalarParam)]
+    em.refuse(KernelFailed(signature.name), [number, *(Value(Int(), (s,)) for s in symbols), *shown])
+    em.at.start(go)
+
+
+def _is_large(em: Emitter, signature: KernelSignature, arguments: list[_Argument]) -> str:
+    """Whether a kernel touches so much memory that others should have the interpreter meanwhile; a literal when that
+    is known."""
+    fixed, moving = 0, []
+    for argument, param in zip(arguments, signature.params):
+        if not isinstance(param, BufferParam):
+            continue
+        size, open_dims = dtype(param.dtype).itemsize, []
+        for dim in argument.dims:
+            if dim.isdigit():
+                size *= int(dim)
+            else:
+                open_dims.append(dim)
+        if not open_dims:
+            fixed += size
+        elif size:
+            total = str(size)
+            for dim in open_dims:
+                total = em.at.value(f"mul i64 {total}, {dim}")
+            moving.append(total)
+    if fixed > LOCKED or not moving:
+        return "true" if fixed > LOCKED else "false"
+    total = str(fixed)
+    for size_ in moving:
+        total = em.at.value(f"add i64 {total}, {size_}")
+    return em.at.value(f"icmp ugt i64 {total}, {LOCKED}")
+
+
+def _unlock(em: Emitter, large: str) -> str:
+    """Give up the interpreter's lock where `large` holds; what is needed to take it back."""
+    if large in ("true", "false"):
+        return em.at.call("ptr", em.program.function("PyEval_SaveThread")) if large == "true" else "null"
+    before, unlock, go = em.at.block, em.at.label("unlock"), em.at.label("go")
+    em.at.branch_if(large, unlock, go)
+    em.at.start(unlock)
+    saved = em.at.call("ptr", em.program.function("PyEval_SaveThread"))
+    em.at.start(go)
+    return em.at.value(f"phi ptr [ null, %{before} ], [ {saved}, %{unlock} ]")
+
+
+def _lock(em: Emitter, large: str, saved: str) -> None:
+    """Take the lock back. Whoever pressed Ctrl-C meanwhile is heard now."""
+    if large == "false":
+        return
+    if large == "true":
+        em.at.call("void", em.program.function("PyEval_RestoreThread"), ("ptr", saved))
+        em.check_signals()
+        return
+    lock, go = em.at.label("lock"), em.at.label("locked")
+    em.at.branch_if(large, lock, go)
+    em.at.start(lock)
+    em.at.call("void", em.program.function("PyEval_RestoreThread"), ("ptr", saved))
+    em.check_signals()
+    em.at.start(go)

@@ -1,0 +1,122 @@
+"""Native programs: from an executable and its kernels to functions that Python calls."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from relaxlang.codegen import cache, compile, jit
+from relaxlang.codegen.native import layout
+from relaxlang.codegen.native.builtins import FAST
+from relaxlang.codegen.native.emitter import Emitter, FastPaths
+from relaxlang.codegen.native.entry import emit_entries
+from relaxlang.codegen.native.helpers import Context
+from relaxlang.codegen.native.kernels import call_kernel
+from relaxlang.codegen.native.program_text import TABLE, ProgramText
+from relaxlang.codegen.native.support import support
+from relaxlang.codegen.native.table import Entry
+from relaxlang.ir.configuration.target import Target
+from relaxlang.runtime.executable import Call, Executable, VMFunction
+from relaxlang.runtime.kernel import Kernel
+from relaxlang.runtime.params import expectations
+
+_FASTCALL_KEYWORDS = 0x80 | 0x2
+_PATHS = FastPaths(FAST, call_kernel)
+
+
+def compile_program(executable: Executable, kernels: Mapping[str, Kernel]) -> NativeProgram | None:
+    """The native program of an executable; None where this process cannot run one or a kernel is missing."""
+    if not layout.supported() or any(s.name not in kernels for s in executable.kernel_signatures()):
+        return None
+    return NativeProgram(executable, kernels)
+
+
+class _Method(ctypes.Structure):
+    """CPython's PyMethodDef."""
+
+    _fields_ = [
+        ("name", ctypes.c_char_p),
+        ("function", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    ]
+
+
+class NativeFunction:
+    """What a function of a program is bound to (its `__self__`): it keeps the code alive, and the definition from
+    which CPython made the function."""
+
+    __slots__ = ("program", "name", "params", "_method")
+
+    def __init__(self, program: NativeProgram, name: str, params: tuple[str, ...], address: int) -> None:
+        self.program = program
+        self.name = name
+        self.params = params
+        self._method = _Method(name.encode(), address, _FASTCALL_KEYWORDS, None)
+
+    def make(self) -> Callable[..., Any]:
+        """The function as Python calls it."""
+        # Held by the process for good: CPython may read the definition while it collects a cycle in whatever order.
+        _methods.append(self._method)
+        made: Callable[..., Any] = _new_function(ctypes.addressof(self._method), self, None)
+        return made
+
+    def __repr__(self) -> str:
+        return f"<native {self.name}({', '.join(self.params)})>"
+
+
+_methods: list[_Method] = []
+_new_function = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(
+    ("PyCFunction_NewEx", ctypes.pythonapi)
+)
+
+
+class NativeProgram:
+    """An executable as machine code. Immutable once made; any number of threads may call its functions at once."""
+
+    def __init__(self, executable: Executable, kernels: Mapping[str, Kernel]) -> None:
+        self.executable = executable
+        text, entries = program_text(executable)
+        indices = [i for i, f in enumerate(executable.functions) if isinstance(f, VMFunction)]
+        symbols = [f"{kind}.{i}" for i in indices for kind in ("entry", "raw")]
+        code = cache.fetch(text, Target(), compile.object_code)
+        self._code = jit.load([code], [*symbols, TABLE], {**layout.c_functions(), **support().addresses})
+        self._kernels = kernels
+        context = Context(executable, kernels)
+        self._functions: dict[int, Callable[..., Any]] = {}
+        for index in indices:
+            function = context.defined(index)
+            found = [self._code.addresses[f"{kind}.{index}"] for kind in ("entry", "raw")]
+            entry, raw = (NativeFunction(self, function.name, function.params, a).make() for a in found)
+            self._functions[index] = entry
+            context.raw[index] = raw
+        self._held = _fill(self._code.addresses[TABLE], entries, context)
+
+    def function(self, index: int) -> Callable[..., Any]:
+        """The Relax function at a place of the function table."""
+        return self._functions[index]
+
+
+def _fill(table: int, entries: list[Entry], context: Context) -> list[Any]:
+    """Write the table; the result keeps its objects alive."""
+    words = (ctypes.c_size_t * len(entries)).from_address(table)
+    held = [entry.make(context) for entry in entries]
+    for place, (entry, made) in enumerate(zip(entries, held, strict=True)):
+        words[place] = made if entry.word else id(made)
+    return held
+
+
+def program_text(executable: Executable) -> tuple[str, list[Entry]]:
+    """The LLVM module of an executable for this machine, and what its table holds."""
+    functions = [f if isinstance(f, VMFunction) else None for f in executable.functions]
+    program = ProgramText(functions)
+    called = {c.func for c in executable.instructions if isinstance(c, Call)}
+    for index, function in enumerate(functions):
+        if function is None:
+            continue
+        calls = any(isinstance(c, Call) and functions[c.func] is not None for c in executable.code_of(function))
+        Emitter(program, executable, index, _PATHS, nested=index in called).emit()
+        emit_entries(program, index, expectations(executable, function), calls)
+    target = Target()
+    return program.text(target.mtriple, compile.layout(target)), program.entries
