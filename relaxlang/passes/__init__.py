@@ -18,6 +18,7 @@ PASSES: dict[str, str] = {
     "call-tir-rewrite": "lower.call_tir_rewrite:CallTIRRewrite",
     "apply-rewrites": "relax.apply_rewrites:ApplyRewrites",
     "bind-params": "relax.bind_params:BindParams",
+    "bind-target": "relax.bind_target:BindTarget",
     "bind-symbolic-vars": "relax.bind_symbolic_vars:BindSymbolicVars",
     "canonicalize-bindings": "relax.canonicalize_bindings:CanonicalizeBindings",
     "combine-parallel-matmul": "relax.combine_parallel_matmul:CombineParallelMatmul",

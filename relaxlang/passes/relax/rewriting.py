@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Set
 from typing import Any
 
-from relaxlang.analysis.uses import variable_uses
+from relaxlang.analysis.uses import Uses, variable_uses
 from relaxlang.base.source import Span
 from relaxlang.builder.infer import Inference
 from relaxlang.ir import prim, relax
 from relaxlang.ir.module import IRModule
 from relaxlang.ir.prim import IntImm, PrimExpr
 from relaxlang.ir.struct_info import TensorStructInfo
+from relaxlang.ir.visit import walk
 from relaxlang.ops import Operators
 from relaxlang.passes.bindings import BindingRewriter
 
@@ -48,6 +50,36 @@ class OperatorRewriter(BindingRewriter):
         var = self.emit(hint, made, made.struct_info, span)
         self.values[var] = made
         return var
+
+
+class _Dropper(BindingRewriter):
+    """Drops bindings of some variables."""
+
+    def __init__(self, gone: Set[relax.Var]) -> None:
+        super().__init__()
+        self.gone = gone
+
+    def binding(self, binding: relax.Binding) -> Iterable[relax.Binding]:
+        return () if binding.var in self.gone else (binding,)
+
+
+def without_unused(func: relax.Function, variables: Set[relax.Var]) -> relax.Function:
+    """A function without those of some pure bindings that nothing needs, directly or through others of them."""
+    uses = variable_uses(func)
+    values = {b.var: b.value for b in walk(func) if isinstance(b, relax.VarBinding)}
+    gone: set[relax.Var] = set()
+    work = [v for v in variables if not uses[v]]
+    while work:
+        var = work.pop()
+        gone.add(var)
+        inside = Uses()
+        inside(values[var])
+        for used, count in inside.counts.items():
+            uses[used] -= count
+            if not uses[used] and used in variables:
+                work.append(used)
+    made: relax.Function = _Dropper(gone)(func)
+    return made
 
 
 def is_call(value: object, *names: str) -> bool:

@@ -5,24 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from relaxlang.analysis.uses import variable_uses
 from relaxlang.base.dtype import DType, dtype
 from relaxlang.ir import relax
 from relaxlang.ir.module import IRModule
-from relaxlang.ir.struct_info import StructInfo, TensorStructInfo
+from relaxlang.ir.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
 from relaxlang.ops import default_operators
+from relaxlang.ops.rules import tensors_in
 from relaxlang.passes.base import FunctionPass, PassContext
-from relaxlang.passes.bindings import BindingRewriter
-from relaxlang.passes.relax.rewriting import OperatorRewriter
+from relaxlang.passes.relax.rewriting import OperatorRewriter, without_unused
 
-ALWAYS = frozenset({"matmul", "nn.conv1d", "nn.conv2d", "nn.conv3d"})
-"""Operators that are computed in half precision; they accumulate in `out_dtype`."""
-FOLLOW = frozenset({
-    "add", "subtract", "multiply", "maximum", "minimum", "negative", "abs", "clip", "nn.relu", "nn.leaky_relu",
-    "reshape", "flatten", "permute_dims", "concat", "expand_dims", "squeeze", "broadcast_to", "strided_slice",
-    "nn.max_pool2d",
-})  # fmt: skip
-"""Operators that are computed in half precision when all their tensors are there in half precision."""
 FLOAT32 = dtype("float32")
 
 
@@ -32,7 +23,8 @@ class ToMixedPrecision(FunctionPass):
 
     With `out_dtype="float32"` their results are float32 as before. With `out_dtype` equal to `dtype` they are in half
     precision, and so is what follows them as long as it needs nothing else; sums, norms and softmax stay in float32.
-    Functions keep their signatures, except for parameters in `fp16_input_names`, which become half precision too.
+    Each operator says by its `precision` to which of these it belongs ("always", "follow", "never"). Functions keep
+    their signatures, except for parameters in `fp16_input_names`, which become half precision too.
 
     Before:
 
@@ -68,7 +60,7 @@ class ToMixedPrecision(FunctionPass):
             rest = body.blocks[1:] if first is not None else body.blocks
             bindings = (*head, *(first.bindings if first is not None else ()))
             body = body.replace(blocks=(relax.BindingBlock(bindings), *rest))
-        return _DropCasts(made.replace(params=params, body=body), lower.casts).run()
+        return without_unused(made.replace(params=params, body=body), lower.casts)
 
 
 class _Lowerer(OperatorRewriter):
@@ -93,33 +85,61 @@ class _Lowerer(OperatorRewriter):
         return made
 
     def binding(self, binding: relax.Binding) -> Iterable[relax.Binding]:
-        call = binding.value
-        if (
-            not isinstance(binding, relax.VarBinding)
-            or not isinstance(call, relax.Call)
-            or not _is_float32(binding.var)
-        ):
+        value = binding.value
+        if not isinstance(binding, relax.VarBinding):
             return (binding,)
-        if not isinstance(call.op, relax.Op):
+        if isinstance(value, relax.TupleGetItem):
+            return self.item(binding, value)
+        if not isinstance(value, relax.Call) or not isinstance(value.op, relax.Op):
             return (binding,)
-        if call.op.name in ALWAYS and all(_is_float32(a) for a in call.args):
-            args = tuple(self.halved(a) for a in call.args)
-            attrs = call.attrs.set("out_dtype", self.out)
-            return self.bound_in(binding, call.replace(args=args, attrs=attrs), self.out)
-        if call.op.name in FOLLOW and self.out is self.half and self.follows(call):
-            args = tuple(self.halved(a) for a in call.args)
-            return self.bound_in(binding, call.replace(args=args), self.half)
+        definition = self.operators.find(value.op.name)
+        precision = "never" if definition is None else definition.precision
+        floats = [t for t in tensors_in(value) if _is_float(t)]
+        if precision == "always" and floats and all(_is_float32(t) for t in floats):
+            return self.always(binding, value)
+        if precision == "follow" and self.out is self.half and self.follows(value):
+            return self.bound_in(binding, value.replace(args=tuple(self.halved(a) for a in value.args)))
         return (binding,)
 
-    def bound_in(self, binding: relax.VarBinding, call: relax.Call, of: DType) -> Iterable[relax.Binding]:
-        """A binding to a call whose result is of another type: the old variable is a cast of it."""
-        call = call.replace(struct_info=self.infer(call))
-        if of is FLOAT32:
-            return (binding.replace(value=call),)
-        made = self.emit(f"{binding.var.name}_half", call, _of(binding.var.struct_info, of), call.span)
+    def always(self, binding: relax.VarBinding, call: relax.Call) -> Iterable[relax.Binding]:
+        """A call in half precision: its result is what the pass asks for, where the operator leaves a choice."""
+        attrs = call.attrs
+        if "out_dtype" in attrs:
+            if attrs["out_dtype"] not in (None, FLOAT32):
+                return (binding,)
+            attrs = attrs.set("out_dtype", self.out)
+        return self.bound_in(binding, call.replace(args=tuple(self.halved(a) for a in call.args), attrs=attrs))
+
+    def item(self, binding: relax.VarBinding, value: relax.TupleGetItem) -> Iterable[relax.Binding]:
+        """A field of a tuple that is there in half precision."""
+        whole = self.halves.get(value.tuple_value)
+        return (binding,) if whole is None else self.bound_in(binding, value.replace(tuple_value=whole))
+
+    def bound_in(self, binding: relax.VarBinding, value: relax.Expr) -> Iterable[relax.Binding]:
+        """A binding to a value that may be of another type: then the old variable is a cast of it."""
+        info = value.struct_info if isinstance(value, relax.TupleGetItem) else self.infer(value)
+        value = value.replace(struct_info=info) if isinstance(value, relax.Call) else value
+        assert info is not None
+        if not _narrower(info, binding.var.struct_info):
+            return (binding.replace(value=value),)
+        made = self.emit(f"{binding.var.name}_half", value, info, value.span)
         self.halves[binding.var] = made
         self.casts.add(binding.var)
-        return (binding.replace(value=self.call("astype", made, dtype=FLOAT32, span=call.span)),)
+        return (binding.replace(value=self.widened(made, binding.var.struct_info)),)
+
+    def widened(self, value: relax.Expr, like: StructInfo) -> relax.Expr:
+        """A value in the types that it had, field by field."""
+        if not isinstance(like, TupleStructInfo):
+            return self.call("astype", value, dtype=FLOAT32, span=value.span)
+        fields: list[relax.Expr] = []
+        for k, info in enumerate(like.fields):
+            field: relax.Expr = relax.TupleGetItem(value, k)
+            if _narrower(field.struct_info, info):
+                cast = self.emit_call("field", "astype", field, dtype=FLOAT32, span=value.span)
+                self.casts.add(cast)
+                field = cast
+            fields.append(field)
+        return relax.Tuple(tuple(fields))
 
     def halved(self, value: relax.Expr) -> relax.Expr:
         """A value in half precision; what is no float32 tensor as it is."""
@@ -136,34 +156,27 @@ class _Lowerer(OperatorRewriter):
         return self.emit_call(f"{name}_half", "astype", value, dtype=self.half, span=value.span)
 
     def follows(self, call: relax.Call) -> bool:
-        """Whether a call has tensors, and all of them are there in half precision."""
-        flat = [f for a in call.args for f in (a.fields if isinstance(a, relax.Tuple) else (a,))]
-        tensors = [a for a in flat if isinstance(a.struct_info, TensorStructInfo)]
-        there = [a in self.halves or isinstance(a, relax.Constant) for a in tensors]
-        return all(there) and any(a in self.halves for a in tensors)
-
-
-class _DropCasts(BindingRewriter):
-    """Drops casts that nothing uses."""
-
-    def __init__(self, func: relax.Function, casts: set[relax.Var]) -> None:
-        super().__init__()
-        uses = variable_uses(func)
-        self.func = func
-        self.gone = {c for c in casts if not uses[c]}
-
-    def run(self) -> relax.Function:
-        """The function without them."""
-        made: relax.Function = self(self.func)
-        return made
-
-    def binding(self, binding: relax.Binding) -> Iterable[relax.Binding]:
-        return () if binding.var in self.gone else (binding,)
+        """Whether a call has float32 tensors, and all of them are there in half precision."""
+        floats = [t for t in tensors_in(call) if _is_float(t)]
+        there = [_is_float32(t) and (t in self.halves or isinstance(t, relax.Constant)) for t in floats]
+        return all(there) and any(t in self.halves for t in floats)
 
 
 def _is_float32(value: relax.Expr) -> bool:
     info = value.struct_info
     return isinstance(info, TensorStructInfo) and info.dtype is FLOAT32
+
+
+def _is_float(value: relax.Expr) -> bool:
+    info = value.struct_info
+    return isinstance(info, TensorStructInfo) and info.dtype is not None and info.dtype.is_float
+
+
+def _narrower(made: StructInfo | None, wanted: StructInfo) -> bool:
+    """Whether a value has another dtype than the one wanted, somewhere in a tuple."""
+    if isinstance(made, TupleStructInfo) and isinstance(wanted, TupleStructInfo):
+        return any(_narrower(a, b) for a, b in zip(made.fields, wanted.fields))
+    return isinstance(made, TensorStructInfo) and isinstance(wanted, TensorStructInfo) and made.dtype != wanted.dtype
 
 
 def _of(info: StructInfo, element: DType) -> StructInfo:

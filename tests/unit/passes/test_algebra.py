@@ -222,6 +222,40 @@ def test_half_precision(half: str, out: str) -> None:
     assert all((out in kind) for kind in kinds)
 
 
+OWN = '''
+@R.op("my.scaled", precision="PRECISION")
+def scaled(x: R.Tensor(S, D)) -> R.Tensor(S, D):
+    """3 * x"""
+    return T.compute(S, lambda *i: x[*i] * T.cast(3, D))
+
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((4, 8), "float32"), w: R.Tensor((8, 4), "float32")):
+        with R.dataflow():
+            m = R.matmul(x, w)
+            p = R.split(m, 2, axis=1)
+            s = R.concat((p[1], R.my.scaled(p[0])), axis=1)
+            i = R.take(s, R.const([1, 0], "int64"), axis=0)
+            y = R.greater(i, R.const(0, "float32"))
+            R.output(i, y)
+        return (i, y)
+'''
+
+
+@pytest.mark.parametrize(("precision", "casts"), [("follow", 3), ("always", 3), ("never", 4)])
+def test_operators_say_in_which_precision_they_are_computed(precision: str, casts: int) -> None:
+    before = relaxlang.parse(OWN.replace("PRECISION", precision))
+    made = check(
+        before, tr.ToMixedPrecision(out_dtype="float16"), (array(4, 8), array(8, 4)), rtol=0.05, atol=0.05, again=False
+    )
+    kinds = [
+        b.value.op.name for b in _bindings(made) if isinstance(b.value, relax.Call) and isinstance(b.value.op, relax.Op)
+    ]
+    assert kinds.count("astype") == casts, made.script()
+
+
 def test_named_inputs_become_half_precision() -> None:
     made = tr.ToMixedPrecision(fp16_input_names=("x",))(module(MIXED))
     x, w, b = array(3, 8), array(8, 4), array(4)

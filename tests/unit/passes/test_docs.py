@@ -12,6 +12,7 @@ from relaxlang.passes import PASSES, load_pass
 # What the text of the docstring says that the pass is given.
 OPTIONS = {
     "apply-rewrites": {"file": str(Path(__file__).parent / "double_is_add.rlx")},
+    "convert-layout": {"desired_layouts": (("nn.conv2d", "NHWC", "OHWI"),)},
     "bind-symbolic-vars": {"binding_map": (("n", 16),)},
 }
 
