@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -156,6 +157,17 @@ class AotExecutorFactory(GraphExecutorFactory):
     def get_header(self) -> str:
         """The C header of the library."""
         return self.library.header
+
+    def export_library(self, path: str | os.PathLike[str]) -> None:
+        """Write the library: `.c`, `.o` and `.a` (with the header beside), `.tar` (code, parameters, metadata, memory
+        report), or as other modules, `.rlxe` and `.so`. RLX6019 for other suffixes."""
+        from relaxlang.codegen.aot import export
+
+        shown = os.fspath(path)
+        if os.path.splitext(shown)[1] in export.SUFFIXES:
+            export.export(self.library, shown)
+        else:
+            super().export_library(shown)
 
 
 def build_aot(lowered: IRModule, config: CompilerConfig) -> RuntimeModule:

@@ -9,9 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from c_programs import available, run_in_c
 from matrix_programs import Program
 
 import relaxlang
+from relaxlang.codegen.aot.library import AotExecutorFactory
 
 
 class Way(NamedTuple):
@@ -72,6 +74,20 @@ def _graph_state(program: Program, folder: Path) -> Any:
     return tuple(executor.get_output(i) for i in range(executor.get_num_outputs()))
 
 
+def _c_program(source: bool, **options: Any) -> Callable[[Program, Path], Any]:
+    """A C program of the library's C source, or with its object file; outputs as a flat tuple."""
+
+    def run(program: Program, folder: Path) -> Any:
+        executor = relaxlang.Executor("aot", options)
+        target = "c" if source else "llvm"
+        built = relaxlang.build(program.module(), target, executor=executor, runtime="c", mod_name="net")
+        assert isinstance(built, AotExecutorFactory)
+        return run_in_c(built, program.arguments(), folder, available("host"), source=source)
+
+    return run
+
+
+_STRUCTS = {"unpacked-api": True, "interface-api": "c"}
 PATHS: dict[str, Way] = {
     "interpreter": Way(_interpreter),
     "vm": Way(_built(executor="vm")),
@@ -81,5 +97,12 @@ PATHS: dict[str, Way] = {
     "graph minimum": Way(_built(executor="graph", pipeline="minimum"), static=True),
     "graph of what is lowered": Way(_lowered_first("graph"), static=True),
     "graph by inputs": Way(_graph_state, static=True),
+    "aot": Way(_built(executor="aot"), static=True, standalone=True),
+    "aot minimum": Way(_built(executor="aot", pipeline="minimum"), static=True, standalone=True),
+    "aot of what is lowered": Way(_lowered_first("aot"), static=True, standalone=True),
+    "aot file": Way(_loaded(".rlxe", executor="aot"), static=True, standalone=True),
+    "aot library": Way(_loaded(".so", executor="aot"), static=True, standalone=True),
+    "aot object in C": Way(_c_program(False), static=True, standalone=True),
+    "aot C source": Way(_c_program(True, **_STRUCTS), static=True, standalone=True),
     "graph file": Way(_loaded(".rlxe", executor="graph"), static=True),
 }
