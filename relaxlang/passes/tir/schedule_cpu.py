@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from relaxlang.base.diagnostics import fail
+from relaxlang.ir.configuration.function_targets import ATTRIBUTE
+from relaxlang.ir.configuration.target import TARGETS, Target
 from relaxlang.ir.module import IRModule
 from relaxlang.ir.tir import PrimFunc
 from relaxlang.passes.base import PassContext, PrimFuncPass
@@ -53,7 +56,13 @@ class ScheduleCPU(PrimFuncPass):
     def run_prim_func(self, func: PrimFunc, ctx: PassContext) -> PrimFunc:
         if SCHEDULE in func.attrs:
             return replayed(func)
-        return schedule_function(func, processor_of(ctx.target), self.least)
+        own = func.attrs.get(ATTRIBUTE)
+        if isinstance(own, Mapping) and own.get("kind") not in TARGETS.names():
+            return func  # of TVM, for a device that this compiler has no rules for
+        target = ctx.target if own is None else Target(own)
+        if target is not None and target.kind != "llvm":
+            return func  # C source keeps its loops as they are written: small and readable
+        return schedule_function(func, processor_of(target), self.least)
 
 
 def replayed(func: PrimFunc) -> PrimFunc:
