@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
+from relaxlang.base.colors import ColorChoice, wants_color
 from relaxlang.base.diagnostics import fail
 from relaxlang.base.files import write_atomically
 from relaxlang.base.source import Span
 from relaxlang.cli.compilation import Compilation
 from relaxlang.cli.options import CommandLine, check_word
 from relaxlang.cli.report import write_out
+from relaxlang.syntax.side_file import side_file, side_file_bytes
 
 
 class Kind(NamedTuple):
@@ -26,11 +28,23 @@ class Kind(NamedTuple):
 
 def _rlx(c: Compilation) -> str:
     dialect = c.settings.dialect
-    if dialect is None:
-        return c.rewritten.script()
+    if dialect is None or c.is_imported:
+        return c.rewritten.script(dialect=dialect)
     from relaxlang.syntax.migrate import migrate
 
     return migrate(c.source, c.rewritten, dialect)
+
+
+def _beside(c: Compilation, output: Output) -> tuple[str, bytes] | None:
+    """A module's text for a file, and the content of the file beside it; None when its constants are few or it is no
+    text in the canonical style."""
+    if output.kind not in _PROGRAMS or c.settings.dialect is not None:
+        return None
+    store: dict[str, Any] = {}
+    text = (c.rewritten if output.kind == "rlx" else c.scheduled).script(constants="file", store=store)
+    if sum(array.nbytes for array in store.values()) <= INLINE_BYTES:
+        return None
+    return text, side_file_bytes(store)
 
 
 def _llvm_opt(c: Compilation) -> str:
@@ -79,6 +93,9 @@ KINDS: dict[str, Kind] = {
 }  # fmt: skip
 
 SUFFIXES = {".rlx": "rlx", ".ll": "llvm", ".s": "asm", ".o": "obj", ".so": "exe", ".rlxe": "exe"}
+INLINE_BYTES = 1 << 16
+"""A text with larger constants than this in all keeps them in a file beside it."""
+_PROGRAMS = ("rlx", "tir")  # what is shown in the colours of the language
 _PLAIN = ("vm", "exe", "none")  # what a built program can still be shown as
 
 
@@ -150,9 +167,17 @@ def _with_path(outputs: list[Output], target: Span) -> list[Output]:
 def emit(c: Compilation, outputs: Iterable[Output]) -> None:
     """Make all outputs, then write them: when making one fails, none is written."""
     made: list[tuple[Output, str | bytes]] = []
+    beside: dict[str, bytes] = {}
     for output in outputs:
-        made.append((_placed(c, output), _content(c, output)))
+        placed = _placed(c, output)
+        apart = None if placed.path == "-" or c.is_built else _beside(c, placed)
+        if apart is not None:
+            beside[side_file(placed.path)] = apart[1]
+        made.append((placed, _content(c, output) if apart is None else apart[0]))
+    for path, data in beside.items():
+        write_atomically(path, data)
     shown = [o.kind for o, _ in made if o.path == "-" and o.kind != "none"]
+    colors = wants_color(sys.stdout, cast(ColorChoice, c.settings.line.value("--color", "auto")))
     for output, content in made:
         if output.kind == "none":
             continue
@@ -162,7 +187,12 @@ def emit(c: Compilation, outputs: Iterable[Output]) -> None:
             write_out(content)
         else:
             head = f"# {output.kind}\n" if len(shown) > 1 else ""
-            write_out(head + content + ("" if content.endswith("\n") else "\n"))
+            text = head + content + ("" if content.endswith("\n") else "\n")
+            if colors and output.kind in _PROGRAMS:
+                from relaxlang.syntax.coloring import colored
+
+                text = colored(text)
+            write_out(text)
 
 
 def _content(c: Compilation, output: Output) -> str | bytes:

@@ -16,6 +16,7 @@ from relaxlang.syntax.elaborate.unit import Unit
 from relaxlang.syntax.include import Includer
 from relaxlang.syntax.operators import OperatorTable
 from relaxlang.syntax.parser import parse_surface
+from relaxlang.syntax.side_file import SideFile
 
 Verifier = Callable[[IRModule, OperatorTable], list[Diagnostic]]
 
@@ -60,6 +61,7 @@ def parse_source(
         surface = parse_surface(source, diagnostics, part if includer is outermost else None)
         diagnostics.check()
         unit = Unit(diagnostics, operators, values, check, includer)
+        unit.arrays = SideFile(source.name)
         module = elaborate_module(unit, surface)
         _check_values(unit, source)
         diagnostics.check()

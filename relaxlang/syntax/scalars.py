@@ -100,17 +100,25 @@ def array_from_text(
     if text.startswith(_SHA):
         if store is None or text not in store:
             raise ValueError(f"no side file has the array `{text}`")
-        array = np.asarray(store[text])
-        if array_digest(array) != text or array.size != count or from_numpy(array.dtype) is not dtype:
+        data = array_bytes(np.asarray(store[text]))
+        if _SHA + hashlib.sha256(data).hexdigest() != text or len(data) != count * dtype.numpy.itemsize:
             raise ValueError(f"the array `{text}` of the side file has another content")
-        return array.reshape(shape)
+        return _from_bytes(data, dtype, shape)
     try:
         data = base64.b64decode(text, validate=True)
     except binascii.Error as fault:
         raise ValueError(f"the elements are not base64: {str(fault).lower()}") from None
+    if len(data) != count * dtype.numpy.itemsize:
+        size = count * dtype.numpy.itemsize
+        raise ValueError(f"{count} elements of {dtype} take {size} bytes, the text has {len(data)}")
+    return _from_bytes(data, dtype, shape)
+
+
+def _from_bytes(data: bytes, dtype: DType, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    """An array from its elements in row-major, little-endian order."""
+    import numpy as np
+
     wanted = dtype.numpy
-    if len(data) != count * wanted.itemsize:
-        raise ValueError(f"{count} elements of {dtype} take {count * wanted.itemsize} bytes, the text has {len(data)}")
     array = np.frombuffer(data, wanted if wanted.kind == "V" else wanted.newbyteorder("<"))
     return array.astype(wanted, copy=False).reshape(shape)
 

@@ -14,6 +14,7 @@ from relaxlang.syntax.elaborate.native import Names, attribute_value, attributes
 from relaxlang.syntax.elaborate.scalars import as_range
 from relaxlang.syntax.elaborate.tir_names import Meta
 from relaxlang.syntax.scalars import array_from_text
+from relaxlang.syntax.side_file import SideFile
 
 if TYPE_CHECKING:
     from relaxlang.syntax.elaborate.module import ModuleEvaluator
@@ -87,7 +88,10 @@ def _array(ev: ModuleEvaluator, node: tree.Call, data: Any, dtype: Any, shape: A
             return made if shape is None else made.reshape(shape)
         return array_from_text(data, of, tuple(shape or ()), ev.unit.arrays)
     except (ValueError, TypeError, OverflowError) as fault:
-        raise error("RLX0128", f"this is no array of `{of}`: {fault}", node.span) from None
+        store = ev.unit.arrays
+        beside = isinstance(store, SideFile) and isinstance(data, str) and data.startswith("sha256:")
+        help = f"the large constants of a text are in the file beside it, here `{store.path}`" if beside else ""
+        raise error("RLX0128", f"this is no array of `{of}`: {fault}", node.span, help=help) from None
 
 
 @names("StringType")

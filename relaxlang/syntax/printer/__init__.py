@@ -21,6 +21,7 @@ from relaxlang.base.suggest import did_you_mean
 from relaxlang.ir import prim, relax, struct_info, tir
 from relaxlang.ir.module import IRModule
 from relaxlang.syntax import spellings
+from relaxlang.syntax.coloring import colored
 from relaxlang.syntax.document import Rendered, render
 from relaxlang.syntax.printer import blocks, exprs, modules, prim_funcs, relax_bindings, relax_exprs, stmts, types
 from relaxlang.syntax.printer.core import EMITTERS, Options, Printer
@@ -32,12 +33,15 @@ _PARTS = (blocks, exprs, modules, prim_funcs, relax_bindings, relax_exprs, stmts
 """The modules that register themselves with `core`."""
 
 
-def script(node: Any, *, underline: Sequence[Any] = (), context: int | None = None, **options: Any) -> str:
+def script(
+    node: Any, *, underline: Sequence[Any] = (), context: int | None = None, color: bool = False, **options: Any
+) -> str:
     """The text of a module, a function, or any fragment (its free variables by their names).
 
     Options:
       underline: nodes; the first of them that stands in the text gets `^^^^` below it
       context: show only so many lines around that one
+      color: with the colours of a terminal
       dialect: None for the canonical text, or the release that shall read it, `"tvm-0.22"`, `"tvm-0.27"`, …
       types: `"needed"` annotates a binding only where its value does not imply its struct info, `"all"` every one
       constants: `"inline"`, or `"file"`: large arrays go into `store`, under the digest that the text names
@@ -52,9 +56,10 @@ def script(node: Any, *, underline: Sequence[Any] = (), context: int | None = No
     for target in underline:
         place = rendered.find(target)
         if place is not None:
-            return rendered.underlined(place, context)
-    text = rendered.text
-    return text if _is_block(node) else text.rstrip("\n")
+            text = rendered.underlined(place, context)
+            return colored(text) if color else text
+    text = rendered.text if _is_block(node) else rendered.text.rstrip("\n")
+    return colored(text) if color else text
 
 
 def render_node(node: Any, *, positions: bool = False, **options: Any) -> Rendered:

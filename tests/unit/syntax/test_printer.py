@@ -1,5 +1,6 @@
 """The printer on IR made by hand: names, fragments, options, dialects. What text can say, `tests/rlx/print` tests."""
 
+import re
 from itertools import pairwise
 
 import numpy as np
@@ -267,3 +268,10 @@ class Double:
     both = relaxlang.parse(f"{rule}\n\n{module}")
     assert both.script() == f"{rule}\n\n{module}"
     assert not relaxlang.structural_equal(both, relaxlang.parse(module))
+
+
+def test_colors_add_nothing_else() -> None:
+    mod = relaxlang.parse('@R.function\ndef f(x: R.Tensor((2,), "float32")):\n    return R.add(x, R.const(1.0))\n')
+    text = mod.script(color=True)
+    assert re.sub(r"\033\[[0-9;]*m", "", text) == mod.script()
+    assert '\033[32m"float32"\033[0m' in text and "\033[35mdef\033[0m" in text
