@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 BUILT = (".rlxe", ".so", ".dylib", ".dll")
 """Suffixes of files that hold a built program."""
+IMPORTED = (".onnx",)
+"""Suffixes of files that hold a model of another framework."""
 
 
 class Compilation:
@@ -43,6 +45,11 @@ class Compilation:
         return os.path.splitext(self.name)[1] in BUILT
 
     @property
+    def is_imported(self) -> bool:
+        """Whether the file is a model of another framework, so that there is no text but the one made of it."""
+        return os.path.splitext(self.name)[1] in IMPORTED
+
+    @property
     def stem(self) -> str:
         """The name that outputs get before their suffix: the file's, in the current directory."""
         return os.path.splitext(os.path.basename(self.name))[0]
@@ -52,6 +59,11 @@ class Compilation:
         """The module as it stands in the file."""
         if self.is_built:
             fail("RLX7003", f"`{self.name}` is a built program, which can be run or shown by `--emit=vm` only")
+        if self.is_imported:
+            with self.settings.clock.phase("import"):
+                from relaxlang.frontend.onnx import from_onnx
+
+                return from_onnx(self.name)
         with self.settings.clock.phase("parse"):
             from relaxlang import driver
 
