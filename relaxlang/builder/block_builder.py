@@ -169,6 +169,28 @@ class BlockBuilder:
             fail("RLX0450", f"`{what}` after the result of `{frame.name}`")
         return frame
 
+    @contextmanager
+    def sequence(self) -> Iterator[list[relax.SeqExpr]]:
+        """Open a run of bindings of its own inside of a function, for a branch of `relax.If`.
+
+        It ends with `emit_func_output`; the value of the `with` is a list that then holds the finished expression.
+        """
+        outer = self._frame("bb.sequence")
+        if outer.dataflow:
+            fail("RLX0450", "a dataflow block has no branches inside")
+        frame = _Frame(outer.name, ())
+        frame.names, frame.values = outer.names, outer.values
+        self._frames.append(frame)
+        finished: list[relax.SeqExpr] = []
+        try:
+            yield finished
+            if frame.output is None:
+                fail("RLX0450", "a sequence has no result", help="end it with `bb.emit_func_output(value)`")
+            frame.close(relax.BindingBlock)
+            finished.append(relax.SeqExpr(tuple(frame.blocks), frame.output))
+        finally:
+            self._frames.pop()
+
     # --- bindings -----------------------------------------------------------------------------------------------------
     @checked
     def emit(self, value: Any, name: str | None = None) -> relax.Var:

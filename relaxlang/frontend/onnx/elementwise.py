@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from relaxlang.base.dtype import DType, dtype
+from relaxlang.frontend.onnx.folding import MAX_FOLDED, cast_known
 from relaxlang.frontend.onnx.graph import Graph
 from relaxlang.frontend.onnx.node import Node
 from relaxlang.frontend.onnx.types import element_type
@@ -154,14 +155,13 @@ def _converted(g: Graph, n: Node, to: DType) -> Value:
     of = g.dtype(value)
     if of is to:
         return value
+    known = cast_known(value, to) if isinstance(value, Known) and value.data.size <= MAX_FOLDED else None
+    if known is not None:
+        return known
     x = g.tensor(value)
     if to.bits == 8 and to.is_float and n.flag("saturate", True):
         limit = float(np.array(_largest(to), dtype=np.float32))
-        wide = op.astype(x, "float32")
-        kept = op.where(op.isinf(wide), wide, op.clip(wide, -limit, limit)) if _has_infinity(to) else op.clip(
-            wide, -limit, limit
-        )
-        return op.astype(kept, to)
+        return op.astype(op.clip(op.astype(x, "float32"), -limit, limit), to)
     return op.astype(x, to)
 
 
@@ -169,10 +169,6 @@ def _largest(of: DType) -> float:
     import ml_dtypes
 
     return float(ml_dtypes.finfo(of.numpy).max)
-
-
-def _has_infinity(of: DType) -> bool:
-    return False
 
 
 # --- activations ------------------------------------------------------------------------------------------------------

@@ -168,21 +168,20 @@ def _same_when_whole(plain: Callable[[Any], Any]) -> Fold:
     return fold
 
 
-def _cast_to(a: Known, to: DType) -> Folded:
+def cast_known(a: Known, to: DType) -> Known | None:
+    """A known tensor as another type; None where that is the run time's business: what may be out of range."""
     if a.is_symbolic:
         return Known(a.data, to) if (to.is_integer or to.is_float) and not a.dtype.is_bool else None
-    if (a.dtype.is_float and not to.is_float) or to.bits < 16:
-        return None  # what is out of range is the run time's business
-    return Known(a.data.astype(to.numpy), to)
+    if to.bits < 16 and not to.is_bool:
+        return None
+    if a.dtype.is_float and to.is_integer and not (np.abs(a.data) < 1 << 31).all():
+        return None
+    with np.errstate(all="ignore"):
+        return Known(a.data.astype(to.numpy), to)
 
 
 def _cast(graph: Graph, node: Node, a: Known) -> Folded:
-    if a.dtype.is_float and not a.is_symbolic and not _whole(a):
-        return None
-    to = element_type(node.int("to"), "the result of `Cast`")
-    if a.dtype.is_float and not a.is_symbolic and to.is_integer and bool((abs(a.data) < 1 << 31).all()):
-        return Known(a.data.astype(to.numpy), to)
-    return _cast_to(a, to)
+    return cast_known(a, element_type(node.int("to"), "the result of `Cast`"))
 
 
 # --- places -----------------------------------------------------------------------------------------------------------
