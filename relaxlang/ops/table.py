@@ -14,6 +14,7 @@ from relaxlang.ir import relax
 from relaxlang.ir.module import IRModule
 from relaxlang.ir.struct_info import StructInfo
 from relaxlang.ops.definition import OpDef, gradient_rules
+from relaxlang.ops.distributed import infer_spread, is_spread
 from relaxlang.ops.elaborate import infer_call, lower_call
 from relaxlang.ops.kernel import Kernel
 from relaxlang.ops.library import Library, definitions, file_scope, standard_library
@@ -70,7 +71,8 @@ class Operators:
     def infer(self, call: relax.Call) -> StructInfo:
         """The struct info of the result of an operator call."""
         assert isinstance(call.op, relax.Op)
-        return infer_call(self.get(call.op.name, call.span), call)
+        definition = self.get(call.op.name, call.span)
+        return infer_spread(definition, call) if is_spread(call) else infer_call(definition, call)
 
     def lower(self, call: relax.Call) -> Kernel | relax.Expr:
         """What computes an operator call: a kernel, or an expression that stands for it."""

@@ -32,7 +32,6 @@ from relaxlang.syntax.elaborate.annotations import WILDCARD
 from relaxlang.syntax.elaborate.dims import define_dimensions, quoted_tree
 from relaxlang.syntax.elaborate.kernel_calls import check_kernel_call
 from relaxlang.syntax.elaborate.module_ref import result_known
-from relaxlang.syntax.elaborate.relax_dist import distributed_result
 from relaxlang.syntax.elaborate.relax_inspect import inspected
 from relaxlang.syntax.elaborate.relax_names import CastValue, prim_value
 from relaxlang.syntax.elaborate.scalars import Fresh
@@ -336,8 +335,7 @@ class RelaxElaborator(Evaluator):
             stated = known.ret if isinstance(known, FuncStructInfo) else OBJECT
             info = stated if not infos else infos[0] if len(infos) == 1 else TupleStructInfo(infos)
             return call.replace(struct_info=info)
-        spread = distributed_result(call)
-        return call.replace(struct_info=self.unit.operators.infer(call) if spread is None else spread)
+        return call.replace(struct_info=self.unit.operators.infer(call))
 
     def is_pure_operator(self, call: relax.Call) -> bool:
         """Whether a call is one of an operator without side effects."""

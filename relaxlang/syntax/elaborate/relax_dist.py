@@ -1,21 +1,20 @@
-"""Tensors spread over a mesh of devices: `R.device_mesh`, `R.dist.…`. They are read and printed; their struct info is
-what the text declares, as nothing here runs on several workers."""
+"""Tensors spread over a mesh of devices: `R.device_mesh`, `R.dist.…`. They are read, typed and printed; nothing
+here runs on several workers."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from relaxlang.ir import prim, relax, tir
+from relaxlang.ir import prim, tir
 from relaxlang.ir.attrs import EMPTY
 from relaxlang.ir.module import DeviceMesh
-from relaxlang.ir.struct_info import OBJECT, DTensorStructInfo, StructInfo
+from relaxlang.ir.struct_info import DTensorStructInfo
 from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import describe, error
 from relaxlang.syntax.elaborate.annotations import struct_info as as_struct_info
 from relaxlang.syntax.elaborate.native import Names
 from relaxlang.syntax.elaborate.relax_calls import kernel, no_more, out_info, shape_arg, tuple_arg
 from relaxlang.syntax.elaborate.relax_names import constant
-from relaxlang.syntax.struct_info import is_distributed
 
 if TYPE_CHECKING:
     from relaxlang.syntax.elaborate.relax_body import RelaxElaborator
@@ -58,10 +57,3 @@ def _const(
     if not isinstance(of, DTensorStructInfo):
         raise error("RLX0222", f"`R.dist.const` takes an `R.DTensor`, not {describe(given)}", node.span)
     return ev.core("dist.const", (constant(value, of.tensor.dtype, node.span),), EMPTY, (of,), node.span)
-
-
-def distributed_result(call: relax.Call) -> StructInfo | None:
-    """What is known of the result of an operator on spread tensors; None for any other call."""
-    if isinstance(call.op, relax.Op) and call.op.name == "dist.annotate_sharding" and call.args:
-        return call.args[0].struct_info
-    return OBJECT if any(is_distributed(a.struct_info) for a in call.args) else None
