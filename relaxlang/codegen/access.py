@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from relaxlang.codegen.algebra import Num
 from relaxlang.codegen.expr import ExprEmitter
 from relaxlang.codegen.lltypes import memory_type, value_type
@@ -33,6 +35,18 @@ def load(em: ExprEmitter, e: prim.BufferLoad) -> str:
     function = em.module.declare(name, kind, [pointers, "i32", truth, kind])
     args = ((pointers, places), ("i32", str(align)), (truth, mask), (kind, "zeroinitializer"))
     return em.from_memory(em.at.call(kind, function, *args), of)
+
+
+def load_or(em: ExprEmitter, condition: str, e: prim.BufferLoad, other: prim.FloatImm | prim.IntImm) -> str:
+    """The value of a load where the condition holds, else a constant, without a branch: what is loaded then is the
+    constant, from memory of its own. Empty for loads that have no such form."""
+    index, of = em.flat_index(e.buffer, e.indices), e.dtype
+    if of.lanes > 1 or e.predicate is not None or not em.speculable(index):
+        return ""
+    kind = memory_type(of)
+    content = np.asarray(other.value).astype(of.numpy).tobytes()
+    place = em.at.value(f"select i1 {condition}, ptr {em.address(e.buffer, e.indices)}, ptr {em.module.data(content)}")
+    return em.from_memory(em.at.value(f"load {kind}, ptr {place}, align {of.itemsize}"), of)
 
 
 def store(em: ExprEmitter, s: BufferStore, value: str) -> None:
@@ -86,19 +100,20 @@ def vector(em: ExprEmitter, e: prim.Ramp | prim.Broadcast | prim.Shuffle) -> str
     if inner.dtype.lanes > 1:
         spread = _repeat(em, em.num(inner), e.lanes)
     else:
-        spread = Num(em.at, _splat(em, em.expr(inner), value_type(inner.dtype), e.lanes), wide)
+        spread = Num(em.at, splat(em, em.expr(inner), value_type(inner.dtype), e.lanes), wide)
     if isinstance(e, prim.Broadcast):
         return spread.ref
     lanes, per = e.dtype.lanes, inner.dtype.lanes
-    step = Num(em.at, _splat(em, em.num(e.stride).ref, value_type(e.stride.dtype.scalar), lanes), wide)
+    step = Num(em.at, splat(em, em.num(e.stride).ref, value_type(e.stride.dtype.scalar), lanes), wide)
     if e.stride.dtype.lanes > 1:
         step = _repeat(em, em.num(e.stride), e.lanes)
     scalar = value_type(inner.dtype.scalar)
-    counts = f"<{', '.join(f'{scalar} {i // per}' for i in range(lanes))}>"
-    return (spread + step * Num(em.at, counts, wide)).ref
+    counts = Num(em.at, f"<{', '.join(f'{scalar} {i // per}' for i in range(lanes))}>", wide)
+    return (spread + (counts if step.ref == f"splat ({scalar} 1)" else step * counts)).ref
 
 
-def _splat(em: ExprEmitter, ref: str, scalar: str, lanes: int) -> str:
+def splat(em: ExprEmitter, ref: str, scalar: str, lanes: int) -> str:
+    """A vector of which all lanes are one value."""
     wide = f"<{lanes} x {scalar}>"
     if not ref.startswith("%"):
         return f"splat ({scalar} {ref})"

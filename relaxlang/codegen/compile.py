@@ -10,6 +10,7 @@ from typing import Any
 from llvmlite import binding
 
 from relaxlang.base.diagnostics import fail
+from relaxlang.codegen.context import VECTORS
 from relaxlang.codegen.processors import check_processor
 from relaxlang.codegen.target import Target
 
@@ -61,12 +62,27 @@ def optimized(text: str, target: Target) -> Any:
         module.verify()
     except RuntimeError as error:
         fail("RLX5020", f"LLVM rejects the generated code: {_first_line(str(error))}")
+    if text.startswith(VECTORS) and target.opt_level > 0:
+        _tidy(tm, module)
+        return module
     tuning = binding.create_pipeline_tuning_options(speed_level=target.opt_level)
     tuning.loop_vectorization = target.opt_level > 0
     tuning.slp_vectorization = target.opt_level > 0
     builder = binding.create_pass_builder(tm, tuning)
     builder.getModulePassManager().run(module, builder)
     return module
+
+
+_TIDYING = ("always_inliner", "sroa", "new_gvn", "instruction_combine", "simplify_cfg")
+
+
+def _tidy(tm: Any, module: Any) -> None:
+    """What code needs whose loops are vectors already: values in registers, and each computed once. LLVM's whole
+    pipeline takes several times as long and finds nothing more."""
+    manager = binding.create_new_module_pass_manager()
+    for name in _TIDYING:
+        getattr(manager, f"add_{name}_pass")()
+    manager.run(module, binding.create_pass_builder(tm, binding.create_pipeline_tuning_options(speed_level=2)))
 
 
 def joined(texts: Sequence[str]) -> str:

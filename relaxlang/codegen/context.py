@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from relaxlang.codegen.stmt import StmtEmitter
 
 
+VECTORS = "; loops are in vector form\n"
+"""The first line of a module that LLVM need not look for vectors in."""
 _LIKELY = '!0 = !{!"branch_weights", i32 1000000, i32 1}\n'
 
 
@@ -40,6 +42,7 @@ class KernelContext:
         self.stack = 0
         self.threads = threads and target.num_cores != 1
         self.result: DType | None = None
+        self.scalar_loops = False  # whether there is a loop that LLVM may be able to vectorise
 
     def status(self, message: str) -> str:
         """The status that stands for a message; the same one for the same text."""
@@ -68,7 +71,7 @@ class KernelContext:
 
     def text(self, triple: str, layout: str) -> str:
         """The whole module's text."""
-        return self.module.text(triple, layout) + _LIKELY
+        return ("" if self.scalar_loops else VECTORS) + self.module.text(triple, layout) + _LIKELY
 
 
 def _is_fused(target: Target) -> bool:

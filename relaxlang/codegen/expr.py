@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import operator
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -156,6 +158,10 @@ class ExprEmitter:
             known = self._harmless[id(e)] = (found, e)
         return known[0]
 
+    def settled(self, e: PrimExpr) -> bool:
+        """Whether an expression is the same in all iterations of the innermost loop, which there is."""
+        return False
+
     def conditional(self, condition: str, yes: Callable[[], str], no: Callable[[], str], of: str) -> str:
         """`yes()` or `no()`, of LLVM type `of`, each evaluated only when it is wanted."""
         at, outer = self.at, self._memo
@@ -196,7 +202,33 @@ def _arith(em: ExprEmitter, e: prim.BinaryOp) -> str:
         em.fail("RLX5016", f"`{integer}` of handles is not defined", e, help="use `T.address_of(buffer[index])`")
     if of.is_bool and integer == "add":
         integer = "or"
-    return em.at.value(f"{integer} {value_type(of)} {a}, {b}")
+    return _folded(integer, a, b, of) or em.at.value(f"{integer} {value_type(of)} {a}, {b}")
+
+
+_FOLD: dict[str, Callable[[int, int], int]] = {"add": operator.add, "sub": operator.sub, "mul": operator.mul}
+_HOLDS: dict[type, Callable[[int, int], bool]] = {
+    prim.EQ: operator.eq, prim.NE: operator.ne, prim.LT: operator.lt, prim.LE: operator.le, prim.GT: operator.gt,
+    prim.GE: operator.ge,
+}  # fmt: skip
+
+
+def _number(ref: str) -> int | None:
+    """The value of an operand that is an integer constant."""
+    return int(ref) if ref.lstrip("-").isdecimal() else None
+
+
+def _folded(op: str, a: str, b: str, of: DType) -> str:
+    """The operand of `a op b` where it is one of them or a constant, as it is in loops that are written out: the places
+    of register tiles are constant then, which lets LLVM keep them in registers. Empty for other operations."""
+    if of.lanes > 1 or not of.is_int or op not in _FOLD:
+        return ""
+    x, y = _number(a), _number(b)
+    if x is not None and y is not None:
+        made = _FOLD[op](x, y)
+        return str(made) if -(1 << of.bits - 1) <= made < 1 << of.bits - 1 else ""
+    if y == (1 if op == "mul" else 0):
+        return a
+    return b if x is not None and x == {"add": 0, "mul": 1}.get(op) else ""
 
 
 def _divide(em: ExprEmitter, e: prim.BinaryOp) -> str:
@@ -220,12 +252,41 @@ def _extremum(em: ExprEmitter, e: prim.BinaryOp) -> str:
 
 def _compare(em: ExprEmitter, e: prim.CmpOp) -> str:
     of = e.a.dtype
+    if of.is_integer and of.lanes == 1:
+        x, y = _number(em.expr(e.a)), _number(em.expr(e.b))
+        if x is not None and y is not None:
+            return "true" if _HOLDS[type(e)](x, y) else "false"
+    elif type(e) is prim.LT and isinstance(e.a, prim.Ramp) and isinstance(e.b, prim.Broadcast):
+        made = _first_lanes(em, e.a, e.b)
+        if made:
+            return made
     predicate = _PREDICATES[type(e)][0 if of.is_float else 1 if of.is_int else 2]
     return em.num(e.a).compare(predicate, em.num(e.b)).ref
 
 
+def _first_lanes(em: ExprEmitter, run: prim.Ramp, end: prim.Broadcast) -> str:
+    """The mask of the lanes of a run of indices below an end, from the number of such lanes: half as wide a comparison
+    as one of 64-bit indices. Empty for other comparisons."""
+    of = run.base.dtype
+    unit = isinstance(run.stride, prim.IntImm) and run.stride.value == 1
+    if not unit or of.lanes > 1 or end.value.dtype.lanes > 1 or not of.is_int or of.bits < 32:
+        return ""
+    from relaxlang.codegen.access import splat
+
+    left = em.num(prim.fold(prim.Sub, end.value, run.base))
+    left = left.call("llvm.smax", 0).call("llvm.smin", run.lanes)
+    few = left.convert("trunc", "i32") if of.bits > 32 else left
+    wide = Num(em.at, splat(em, few.ref, "i32", run.lanes), f"<{run.lanes} x i32>")
+    counts = f"<{', '.join(f'i32 {i}' for i in range(run.lanes))}>"
+    return Num(em.at, counts, wide.type).compare("slt", wide).ref
+
+
 def _logic(em: ExprEmitter, e: prim.CmpOp) -> str:
     both = isinstance(e, prim.And)
+    if e.dtype.lanes == 1:
+        first = em.expr(e.a)
+        if first in ("true", "false"):  # decided, as conditions are in loops that are written out
+            return em.expr(e.b) if (first == "true") == both else first
     if e.dtype.lanes > 1 or em.speculable(e.b):
         return em.at.value(f"{'and' if both else 'or'} {value_type(e.dtype)} {em.expr(e.a)}, {em.expr(e.b)}")
     if both:
@@ -236,7 +297,8 @@ def _logic(em: ExprEmitter, e: prim.CmpOp) -> str:
 def _not(em: ExprEmitter, e: prim.Not) -> str:
     if not e.dtype.is_bool:
         em.fail("RLX5016", f"`not` of {e.dtype} is not defined", e, help="compare with 0 first")
-    return (em.num(e.a) ^ 1).ref
+    decided = {"true": "false", "false": "true"}.get(em.expr(e.a))
+    return decided or (em.num(e.a) ^ 1).ref
 
 
 def _cast(em: ExprEmitter, e: prim.Cast) -> str:
@@ -251,8 +313,17 @@ def _cast(em: ExprEmitter, e: prim.Cast) -> str:
 
 
 def _select(em: ExprEmitter, e: prim.Select) -> str:
+    if isinstance(e.true_value, prim.BufferLoad) and e.true_value.predicate is e.condition and _is_zero(e.false_value):
+        return em.expr(e.true_value)  # lanes that are not loaded are 0
     condition, yes, no = em.num(e.condition), em.num(e.true_value), em.num(e.false_value)
     return condition.where(yes, no).ref
+
+
+def _is_zero(e: PrimExpr) -> bool:
+    value = e.value if isinstance(e, prim.Broadcast) else e
+    if isinstance(value, prim.FloatImm):
+        return value.value == 0 and math.copysign(1, value.value) == 1
+    return isinstance(value, prim.IntImm) and value.value == 0
 
 
 def _let(em: ExprEmitter, e: prim.Let) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from relaxlang.base.diagnostics import Diagnostic, Diagnostics
 from relaxlang.base.dtype import DType, dtype
 from relaxlang.codegen import arithmetic, calls, math_double, math_single
+from relaxlang.codegen.access import load_or
 from relaxlang.codegen.algebra import Function, Num, inline_call
 from relaxlang.codegen.casts import convert
 from relaxlang.codegen.expr import ExprEmitter
@@ -281,6 +282,13 @@ def _if_then_else(em: ExprEmitter, e: prim.Call) -> str:
     condition, yes, no = e.args
     if condition.dtype.lanes > 1 or (em.speculable(yes) and em.speculable(no)):
         return em.num(condition).where(em.num(yes), em.num(no)).ref
+    decided = {"true": yes, "false": no}.get(em.expr(condition))
+    if decided is not None:
+        return em.expr(decided)
+    if isinstance(yes, prim.BufferLoad) and isinstance(no, (prim.FloatImm, prim.IntImm)) and em.settled(condition):
+        loaded = load_or(em, em.expr(condition), yes, no)
+        if loaded:
+            return loaded
     return em.conditional(em.expr(condition), lambda: em.expr(yes), lambda: em.expr(no), value_type(e.dtype))
 
 

@@ -9,12 +9,16 @@ from typing import Any
 from relaxlang.codegen.access import store
 from relaxlang.codegen.context import KernelContext
 from relaxlang.codegen.expr import ExprEmitter
-from relaxlang.codegen.lltypes import value_type
+from relaxlang.codegen.lltypes import constant, value_type
 from relaxlang.codegen.text import FunctionText
 from relaxlang.ir import prim, tir
-from relaxlang.ir.prim import Var
+from relaxlang.ir.prim import PrimExpr, Var
 from relaxlang.ir.tir import Stmt
-from relaxlang.ir.visit import walk
+from relaxlang.ir.visit import free_vars, walk
+from relaxlang.schedule.state import walk_stmts
+
+MOST_COPIES = 512
+"""How often a statement may stand in the code for loops that are written out."""
 
 
 @dataclass
@@ -35,6 +39,11 @@ class StmtEmitter(ExprEmitter):
         super().__init__(context, at, env)
         self.loops: list[Loop] = []
         self.parallel = False
+        self.copies = 1  # how often the statement at hand stands in the code
+
+    def settled(self, e: PrimExpr) -> bool:
+        """Whether an expression is the same in all iterations of the innermost loop, which there is."""
+        return bool(self.loops) and self.loops[-1].var not in free_vars(e)
 
     def stmt(self, s: Stmt) -> None:
         """Write a statement."""
@@ -58,6 +67,7 @@ class StmtEmitter(ExprEmitter):
         at, kind = self.at, value_type(var.dtype)
         head, latch, done, before = at.label("loop"), at.label("next"), at.label("done"), at.label("enter")
         at.start(before)
+        at.open_loop()
         less = f"icmp {'slt' if var.dtype.is_int else 'ult'} {kind}"
         if runs:
             at.branch(head)
@@ -71,8 +81,9 @@ class StmtEmitter(ExprEmitter):
         body(now)
         self.loops.pop()
         at.start(latch)
-        at.effect(f"{step} = add {'nsw' if var.dtype.is_int else 'nuw'} {kind} {now}, 1")
+        at.define(step, f"add {'nsw' if var.dtype.is_int else 'nuw'} {kind} {now}, 1")
         at.branch_if(at.value(f"{less} {step}, {end}"), head, done)
+        at.close_loop()
         at.start(done)
 
 
@@ -128,6 +139,9 @@ def _serial(em: StmtEmitter, s: tir.For) -> None:
     fixed = s.extent.value if isinstance(s.extent, prim.IntImm) else None
     if fixed is not None and fixed <= 0:
         return
+    if s.kind == "unroll" and fixed is not None and _unrolled(em, s, fixed):
+        return
+    em.context.scalar_loops = em.context.scalar_loops or _has_scalars(s.body)
     first, extent, var = em.num(s.min), em.num(s.extent), s.loop_var
     runs, breakable = fixed is not None, s.kind != "parallel"
     if isinstance(s.step, prim.IntImm) and s.step.value == 1:
@@ -142,6 +156,31 @@ def _serial(em: StmtEmitter, s: tir.For) -> None:
         em.stmt(s.body)
 
     em.counted(turn, "0", extent.ref, body, runs=runs, breakable=breakable)
+
+
+def _has_scalars(body: Stmt) -> bool:
+    """Whether the body of an innermost loop stores single values."""
+    found = False
+    for stmt in walk_stmts(body):
+        if isinstance(stmt, (tir.For, tir.While)) and getattr(stmt, "kind", "") != "unroll":
+            return False
+        found = found or (isinstance(stmt, tir.BufferStore) and stmt.value.dtype.lanes == 1)
+    return found
+
+
+def _unrolled(em: StmtEmitter, s: tir.For, count: int) -> bool:
+    """Write an unrolled loop out, unless that makes more than `MOST_COPIES` in all or the loop is jumped out of;
+    whether it was."""
+    if count * em.copies > MOST_COPIES or not isinstance(s.min, prim.IntImm) or not isinstance(s.step, prim.IntImm):
+        return False
+    if any(isinstance(n, (tir.Break, tir.Continue)) for n in walk(s.body)):
+        return False
+    em.copies *= count
+    for k in range(count):
+        em.env[s.loop_var] = constant(s.min.value + k * s.step.value, s.loop_var.dtype)
+        em.stmt(s.body)
+    em.copies //= count
+    return True
 
 
 def _while(em: StmtEmitter, s: tir.While) -> None:
@@ -172,9 +211,15 @@ def _jump(em: StmtEmitter, s: Stmt, word: str, target: Callable[[Loop], str]) ->
 
 
 def _if(em: StmtEmitter, s: tir.IfThenElse) -> None:
+    condition = em.expr(s.condition)
+    if condition in ("true", "false"):
+        chosen = s.then_case if condition == "true" else s.else_case
+        if chosen is not None:
+            em.stmt(chosen)
+        return
     then, done = em.at.label("then"), em.at.label("endif")
     other = done if s.else_case is None else em.at.label("else")
-    em.at.branch_if(em.expr(s.condition), then, other)
+    em.at.branch_if(condition, then, other)
     em.at.start(then)
     em.stmt(s.then_case)
     em.at.branch(done)

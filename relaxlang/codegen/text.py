@@ -8,7 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import Any
 
+_PURE = frozenset(
+    "add sub mul and or xor shl lshr ashr icmp fcmp fadd fsub fmul fdiv fneg select getelementptr insertelement "
+    "extractelement shufflevector sext zext trunc bitcast sitofp uitofp fpext fptrunc".split()
+)
+_PURE_CALLS = ("call i64 @llvm.smax", "call i64 @llvm.smin", "call i32 @llvm.smax", "call i32 @llvm.smin")
+_NAME = re.compile(r"%[\w.]+")
 _PLAIN = re.compile(r"[A-Za-z_$.][\w$.]*\Z")
 
 
@@ -95,25 +102,65 @@ def mangled(of: str) -> str:
     return {"float": "f32", "double": "f64", "half": "f16", "bfloat": "bf16", "ptr": "p0"}.get(of, of)
 
 
+def _is_pure(text: str) -> bool:
+    """Whether an instruction computes its value from its operands alone, and may run where nobody wants it."""
+    return text[: text.index(" ")] in _PURE or text.startswith(_PURE_CALLS)
+
+
 class FunctionText:
-    """The body of one LLVM function while it is written: a current basic block, fresh names, entry allocations."""
+    """The body of one LLVM function while it is written: a current basic block, fresh names, entry allocations.
+
+    A pure instruction is written once in a basic block; one whose operands are the same in all iterations of the loops
+    around goes before them.
+    """
 
     def __init__(self, module: ModuleText) -> None:
         self.module = module
-        self.lines: list[str] = []
+        self.lines: list[str | list[str]] = []
         self.entry: list[str] = []
         self.block = "entry"
         self.open = True
+        self._known: dict[str, str] = {}
+        self._loops: list[tuple[list[str], dict[str, str]]] = []  # what stands before each loop around
+        self._depth: dict[str, int] = {}  # how many loops are around where a value is computed
         self._values = 0
         self._labels = 0
 
     def value(self, text: str) -> str:
-        """Append an instruction that makes a value; returns its name."""
+        """Append an instruction that makes a value, unless the basic block has the same pure one; returns its name."""
         self._reopen()
+        into: list[Any] = self.lines
+        level = len(self._loops)
+        if _is_pure(text):
+            needed = max([self._depth.get(n, 0) for n in _NAME.findall(text)], default=0)
+            known = self._known
+            if needed < level:
+                level = needed
+                into, known = self._loops[needed]
+            if text in known:
+                return known[text]
+            known[text] = f"%v{self._values}"
         name = f"%v{self._values}"
         self._values += 1
-        self.lines.append(f"  {name} = {text}")
+        self._depth[name] = level
+        into.append(f"  {name} = {text}")
         return name
+
+    def define(self, name: str, text: str) -> None:
+        """Append an instruction whose value has a given name."""
+        self._depth[name] = len(self._loops)
+        self.effect(f"{name} = {text}")
+
+    def open_loop(self) -> None:
+        """A loop begins after the basic block at hand."""
+        self._reopen()
+        before: list[str] = []
+        self.lines.append(before)
+        self._loops.append((before, {}))
+
+    def close_loop(self) -> None:
+        """The innermost loop is complete."""
+        self._loops.pop()
 
     def effect(self, text: str) -> None:
         """Append an instruction that makes none."""
@@ -142,6 +189,7 @@ class FunctionText:
             self.branch(label)
         self.lines.append(f"{label}:")
         self.block = label
+        self._known = {}
         self.open = True
 
     def branch(self, label: str) -> None:
@@ -168,4 +216,5 @@ class FunctionText:
 
     def text(self, head: str) -> str:
         """The whole function: `head` is `define … @name(…) …`."""
-        return "\n".join([head + " {", "entry:", *self.entry, *self.lines, "}", ""])
+        lines = [one for line in self.lines for one in ([line] if isinstance(line, str) else line)]
+        return "\n".join([head + " {", "entry:", *self.entry, *lines, "}", ""])

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from relaxlang.arith.analyzer import Analyzer
 from relaxlang.arith.intervals import IntSet, int_set, union
+from relaxlang.base.dtype import DType
 from relaxlang.ir import prim
 from relaxlang.ir.prim import BufferLoad, IntImm, PrimExpr, Var, as_prim
 from relaxlang.ir.tir import (
@@ -162,6 +163,9 @@ def _parts(e: PrimExpr) -> Iterable[object]:
 def relaxed(dim: Range, domain: Domain, analyzer: Analyzer) -> IntSet:
     """The interval that a range covers while the variables of `domain` run. The domain may be nested: an inner loop's
     bounds may mention outer loops."""
+    found = _relaxed_linear(dim, domain)
+    if found is not None:
+        return found
     low: PrimExpr | None = dim.min
     high: PrimExpr | None = analyzer.simplify(dim.min + dim.extent - 1)
     for var in reversed(list(domain)):
@@ -171,6 +175,60 @@ def relaxed(dim: Range, domain: Domain, analyzer: Analyzer) -> IntSet:
         if high is not None and var in free_vars(high):
             high = int_set(high, one, analyzer).max
     return IntSet(low, high)
+
+
+def _relaxed_linear(dim: Range, domain: Domain) -> IntSet | None:
+    """`relaxed` for sums of variables times constants over loops of constant extent, which nearly all indices are: no
+    arithmetic needs to be done on expressions. None for other ranges."""
+    form = linear_form(dim.min)
+    if form is None or not isinstance(dim.extent, IntImm):
+        return None
+    low, high = form[1], form[1] + dim.extent.value - 1
+    kept: dict[Var, int] = {}
+    for var, factor in form[0].items():
+        run = domain.get(var)
+        if run is None:
+            kept[var] = factor
+            continue
+        if not isinstance(run, Range) or not isinstance(run.min, IntImm) or not isinstance(run.extent, IntImm):
+            return None
+        first, last = run.min.value * factor, (run.min.value + run.extent.value - 1) * factor
+        low, high = low + min(first, last), high + max(first, last)
+    of = dim.min.dtype
+    return IntSet(_of_form(kept, low, of), _of_form(kept, high, of))
+
+
+def linear_form(e: PrimExpr) -> tuple[dict[Var, int], int] | None:
+    """The factors of the variables in a sum of variables times constants, and its constant part; None for another
+    expression."""
+    factors: dict[Var, int] = {}
+    constant = 0
+    work = [(e, 1)]
+    while work:
+        node, times = work.pop()
+        if isinstance(node, Var):
+            factors[node] = factors.get(node, 0) + times
+        elif isinstance(node, IntImm):
+            constant += node.value * times
+        elif isinstance(node, prim.Add):
+            work += [(node.b, times), (node.a, times)]
+        elif isinstance(node, prim.Sub):
+            work += [(node.b, -times), (node.a, times)]
+        elif isinstance(node, prim.Mul) and isinstance(node.b, IntImm):
+            work.append((node.a, times * node.b.value))
+        else:
+            return None
+    return {v: f for v, f in factors.items() if f}, constant
+
+
+def _of_form(factors: Mapping[Var, int], constant: int, of: DType) -> PrimExpr:
+    total: PrimExpr | None = None
+    for var, factor in factors.items():
+        term: PrimExpr = var if factor == 1 else prim.Mul(var, IntImm(of, factor))
+        total = term if total is None else prim.Add(total, term)
+    if total is None:
+        return IntImm(of, constant)
+    return total if not constant else prim.Add(total, IntImm(of, constant))
 
 
 def _merged(buffer: Buffer, boxes: list[list[IntSet]], analyzer: Analyzer) -> BufferRegion:

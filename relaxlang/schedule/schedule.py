@@ -24,6 +24,7 @@ from relaxlang.schedule.primitives import (
     decompose_reduction,
     fuse,
     loop_kind,
+    pad_einsum,
     reorder,
     rfactor,
     sampling,
@@ -55,7 +56,7 @@ class Schedule:
         "get_block get_loops get_child_blocks get_producers get_consumers get_output_blocks split fuse reorder "
         "parallel vectorize unroll compute_at reverse_compute_at compute_inline reverse_compute_inline cache_read "
         "cache_write reindex decompose_reduction rfactor transform_layout blockize annotate unannotate set_scope "
-        "storage_align sample_perfect_tile sample_categorical work_on".split()
+        "storage_align pad_einsum sample_perfect_tile sample_categorical work_on".split()
     )
     LISTS = frozenset(
         "get_loops get_child_blocks get_producers get_consumers get_output_blocks split sample_perfect_tile".split()
@@ -439,6 +440,14 @@ class Schedule:
         made = self._new_block(state, name)
         self._run("rfactor", (loop, factor_axis), {}, state, (made,))
         return made
+
+    def pad_einsum(self, block: BlockRV | str, padding: Sequence[int]) -> None:
+        """The axes of a sum of products get the next multiples of these numbers as extents, one an axis: its inputs are
+        copied with zeros beyond their ends, and what is wanted is copied out of a larger output."""
+        state, name = self._block(block)
+        factors = [self.get(p) for p in padding]
+        after = pad_einsum.pad_einsum(state, name, factors)
+        self._run("pad_einsum", (block, list(padding)), {}, after)
 
     # --- blocks -------------------------------------------------------------------------------------------------------
     @checked

@@ -14,6 +14,8 @@ from relaxlang.ir.visit import Rewriter, Visitor, free_vars, on, substitute, wal
 from relaxlang.passes.base import PassContext, PrimFuncPass
 from relaxlang.passes.tir.stmt_simplify import stmt_simplify
 
+HINT = "pragma_loop_partition_hint"
+"""The annotation of a loop that says whether it is to be taken apart."""
 MOST = 2
 """How many loops around each other are taken apart: each doubles the code."""
 
@@ -21,7 +23,8 @@ MOST = 2
 @dataclass(frozen=True)
 class LoopPartition(PrimFuncPass):
     """A loop of tiles whose last one is not full is taken apart: full tiles run without the condition, which stands in
-    inner loops, and the rest runs with it. A parallel loop stays one loop, whose body chooses.
+    inner loops, and the rest runs with it. A parallel loop stays one loop, whose body chooses. A loop with the
+    annotation `pragma_loop_partition_hint` of 0 stays as it is.
 
     Before:
 
@@ -70,7 +73,8 @@ class _Partition(Rewriter):
             return self.below(node)
         self.analyzer.bind(node.loop_var, Range(node.min, node.extent))
         single = isinstance(node.extent, IntImm) and node.extent.value <= 1
-        if node.kind not in ("serial", "parallel") or self.depth >= MOST or single:
+        declined = node.annotations.get(HINT, 1) == 0
+        if node.kind not in ("serial", "parallel") or self.depth >= MOST or single or declined:
             return self.below(node)
         found = _Conditions(node.loop_var)
         found.visit(node.body)

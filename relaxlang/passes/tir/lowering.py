@@ -18,7 +18,6 @@ from relaxlang.passes.tir.plan_and_update_buffer_allocation_location import Plan
 from relaxlang.passes.tir.remove_no_op import RemoveNoOp
 from relaxlang.passes.tir.reorder_reductions import ReorderReductions
 from relaxlang.passes.tir.stmt_simplify import StmtSimplify
-from relaxlang.passes.tir.unroll_loop import UnrollLoop
 from relaxlang.passes.tir.vectorize_loop import VectorizeLoop
 
 FLATTENING: tuple[PrimFuncPass, ...] = (
@@ -37,12 +36,11 @@ FLATTENING: tuple[PrimFuncPass, ...] = (
 LOWERING: tuple[PrimFuncPass, ...] = (
     *FLATTENING,
     LoopPartition(),
-    UnrollLoop(),
     VectorizeLoop(),
     RemoveNoOp(),
     BlockSums(),
 )
-"""What machine code is made from: loops are unrolled and vectorised as their kinds say."""
+"""What machine code is made from: loops are vectorised as their kinds say; code generation writes unrolled ones out."""
 
 
 def lower(func: PrimFunc) -> PrimFunc:

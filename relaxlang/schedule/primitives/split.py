@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from relaxlang.ir.prim import LT, PrimExpr, Var, cast, const
-from relaxlang.ir.tir import Range
+from relaxlang.ir.prim import LT, IntImm, PrimExpr, Var, cast, const
+from relaxlang.ir.tir import For, Range
+from relaxlang.ir.visit import free_vars
 from relaxlang.schedule.checks import require_plain
 from relaxlang.schedule.primitives.loops import Rebind, clean, nest
 from relaxlang.schedule.state import State
@@ -37,10 +38,25 @@ def split(state: State, var: Var, factors: Sequence[Factor], disable_predication
     for inner, extent in zip(made[1:], extents[1:]):
         index = index * extent + inner
     condition = None if exact or disable_predication else LT(index, cast(loop.extent, var.dtype))
+    plain = _plain(state, loop) and condition is None and not any(_is_one(e) for e in extents)
     body = Rebind({var: index}, condition)(loop.body)
     split_loops = nest(list(zip(made, extents)), body)
     state = state.replace({loop: split_loops.replace(span=loop.span)})
-    return clean(state, state.loops[made[0]]), made
+    return state if plain else clean(state, state.loops[made[0]]), made
+
+
+def _plain(state: State, loop: For) -> bool:
+    """Whether the blocks below have the loop's variable as the value of an axis, or nowhere: what it is replaced by
+    is in its simplest form then."""
+    return all(
+        value is loop.loop_var or loop.loop_var not in free_vars(value)
+        for realize in state.blocks_under(loop)
+        for value in (*realize.iter_values, realize.predicate)
+    )
+
+
+def _is_one(extent: PrimExpr) -> bool:
+    return isinstance(extent, IntImm) and extent.value == 1
 
 
 def _extents(state: State, var: Var, factors: Sequence[Factor]) -> list[PrimExpr]:

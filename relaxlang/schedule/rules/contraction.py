@@ -14,8 +14,8 @@ from relaxlang.arith.index_map import IndexMap
 from relaxlang.ir import prim
 from relaxlang.ir.prim import BufferLoad, Var
 from relaxlang.ir.tir import BlockRealize, BufferStore
-from relaxlang.ir.visit import free_vars
-from relaxlang.schedule.checks import consumers, is_output
+from relaxlang.schedule.access import written_buffers
+from relaxlang.schedule.checks import consumers, is_output, producers
 from relaxlang.schedule.rules.analysis import constant, is_plain, loads_of, stride, update_of
 from relaxlang.schedule.rules.processor import Processor
 from relaxlang.schedule.schedule import Schedule
@@ -23,6 +23,8 @@ from relaxlang.schedule.trace import LoopRV
 
 FEW_ROWS = 8
 """Up to so many rows scalar products are better than tiles where the panel would have to be transposed."""
+MASKS = 64
+"""Bytes of a vector from which on loads of a part of it are as fast as whole ones."""
 PANEL_ROWS = 32
 """Up to so many rows a panel is not worth its copy."""
 
@@ -114,29 +116,57 @@ def schedule_contraction(sch: Schedule, name: str, processor: Processor) -> bool
         return _dots(sch, name, found)
     if m == 1:
         return False  # a weighted sum of rows: the rule of reductions sweeps over them
-    packed = _packed(found, realize, m, n)
-    gathered = None if found.along else _gathered(sch, name, found)
+    width = vectors * lanes
+    ragged = n is None or n % width != 0
+    packed = _packed(found, realize, m) or (ragged and processor.vector_bytes < MASKS)
+    copy, tail = _padded(sch, name, found, {found.row: rows, found.vector: width}, packed)
     block = sch.get_block(name)
     loops = sch.get_loops(block)
-    tail = _tail(sch, name)
     r0, r1 = sch.split(loops[found.row], [None, rows])
     v0, v1, v2 = sch.split(loops[found.vector], [None, vectors, lanes])
     tiles = [v0, r0] if packed or (m is not None and m <= PANEL_ROWS) else [r0, v0]
     outer = [loops[k] for k in found.others]
     reduce = [loops[k] for k in found.reduce]
     sch.reorder(*outer, *tiles, *reduce, r1, v1, v2)
-    if gathered is not None:
-        _place_gathered(sch, gathered, v0, vectors, lanes)
-    elif packed:
-        _pack(sch, name, found, v0, vectors, lanes)
-    sch.reverse_compute_at(tail, tiles[1])
     sch.vectorize(v2)
     sch.unroll(v1)
     sch.unroll(r1)
+    _parallel(sch, [*outer, *tiles])
+    if copy is not None:
+        _place_panel(sch, copy, v0, vectors, lanes)
+    sch.reverse_compute_at(tail, tiles[1])
     _vector_copy(sch, tail, vectors, lanes, unrolled=True)
     sch.decompose_reduction(block, reduce[0])
-    _parallel(sch, [*outer, *tiles])
+    if processor.vector_bytes >= MASKS:
+        for one in (*outer, *tiles):  # masks are as fast: one tile does for the edges too
+            sch.annotate(one, "pragma_loop_partition_hint", 0)
     return True
+
+
+def _padded(
+    sch: Schedule, name: str, found: Contraction, factors: dict[int, int], packed: bool
+) -> tuple[str | None, str]:
+    """Pad the axes of the tile. The block that copies the panel, if there is one, and the block that takes tiles out of
+    registers."""
+    axes = sch.state.blocks[name].block.iter_vars
+    panel = found.panel.buffer
+    sch.pad_einsum(name, [factors.get(k, 1) for k in range(len(axes))])
+    pads = {p.block.name_hint: loads_of(p.block.body)[0].buffer for p in producers(sch.state, sch.state.blocks[name])
+            if p.block.name_hint.startswith(f"{loads_of(p.block.body)[0].buffer.name}_pad")}  # fmt: skip
+    copy = next((p for p, source in pads.items() if source is panel), None)
+    for one in pads:
+        if one != copy or not packed:
+            sch.compute_inline(one)
+    if packed and copy is None:
+        index = [r.buffer for r in sch.state.blocks[name].block.reads or ()].index(panel)
+        made = sch.cache_read(name, index, "local") if found.along else sch.reindex(name, ("read", index))
+        copy = sch.get(made).name_hint
+    if not packed or copy is None:
+        return None, _tail(sch, name)
+    if not found.along:
+        _arrange(sch, name, found, copy)
+    sch.set_scope(copy, 0, "local")
+    return copy, _tail(sch, name)
 
 
 def _dots(sch: Schedule, name: str, found: Contraction) -> bool:
@@ -148,7 +178,7 @@ def _dots(sch: Schedule, name: str, found: Contraction) -> bool:
     return True
 
 
-def _packed(found: Contraction, realize: BlockRealize, m: int | None, n: int | None) -> bool:
+def _packed(found: Contraction, realize: BlockRealize, m: int | None) -> bool:
     if not found.along:
         return True
     if m is not None and m <= PANEL_ROWS:
@@ -165,38 +195,36 @@ def _tail(sch: Schedule, name: str) -> str:
     realize = state.blocks[name]
     users = consumers(state, realize)
     if not is_output(state, realize) and len(users) == 1:
+        cut = users[0]
+        after = consumers(state, cut)
+        if _is_cut(cut) and not is_output(state, cut) and len(after) == 1:
+            sch.compute_inline(cut.block.name_hint)
+            users = after
         sch.set_scope(name, 0, "local")
         return users[0].block.name_hint
     made: str = sch.get(sch.cache_write(name, 0, "local")).name_hint
     return made
 
 
-def _pack(sch: Schedule, name: str, found: Contraction, at: LoopRV, vectors: int, lanes: int) -> None:
-    """Copy the panel that a column of tiles reads."""
-    index = _read_index(sch, name, found)
-    copy: str = sch.get(sch.cache_read(name, index, "local")).name_hint
-    sch.compute_at(copy, at)
-    _vector_copy(sch, copy, vectors, lanes, unrolled=False)
+def _is_cut(realize: BlockRealize) -> bool:
+    """Whether a block only copies elements."""
+    body = realize.block.body
+    return isinstance(body, BufferStore) and isinstance(body.value, BufferLoad)
 
 
-def _gathered(sch: Schedule, name: str, found: Contraction) -> str:
-    """The panel in an order of its own: the reduction axes outside, the vector axis along memory; the block that
-    copies."""
-    axes = sch.state.blocks[name].block.iter_vars
-    used = set(free_vars(found.panel.indices))
-    mine = [k for k, a in enumerate(axes) if a.var in used]
-    order = [k for k in mine if k in found.reduce] + [k for k in mine if k not in found.reduce and k != found.vector]
-    order.append(found.vector)
-    copy: str = sch.get(sch.reindex(name, ("read", _read_index(sch, name, found)))).name_hint
-    of = axes[0].var.dtype
-    names = tuple(Var(f"d{k}", of) for k in mine)
+def _arrange(sch: Schedule, name: str, found: Contraction, copy: str) -> None:
+    """Bring the copy of a panel into an order of its own: the reduction axes outside, the vector axis along memory."""
+    block = sch.state.blocks[name].block
+    target = written_buffers(sch.state.blocks[copy])[0]
+    axes = [a.var for a in block.iter_vars]
+    load = next(one for one in loads_of(block.body) if one.buffer is target)
+    mine = [axes.index(v) for v in load.indices if isinstance(v, Var)]
+    order = sorted(mine, key=lambda k: (k == found.vector, k not in found.reduce, k))
+    names = tuple(Var(f"d{k}", axes[0].dtype) for k in mine)
     sch.transform_layout(copy, ("write", 0), IndexMap(names, tuple(names[mine.index(k)] for k in order)))
-    sch.set_scope(copy, 0, "local")
-    sch.reorder(*[sch.get_loops(copy)[mine.index(k)] for k in order])
-    return copy
 
 
-def _place_gathered(sch: Schedule, copy: str, at: LoopRV, vectors: int, lanes: int) -> None:
+def _place_panel(sch: Schedule, copy: str, at: LoopRV, vectors: int, lanes: int) -> None:
     """Compute the copy of a panel at a column of tiles, the vector axis innermost."""
     sch.compute_at(copy, at, preserve_unit_loops=True)
     axes = [a.var for a in sch.state.blocks[copy].block.iter_vars]
@@ -207,11 +235,6 @@ def _place_gathered(sch: Schedule, copy: str, at: LoopRV, vectors: int, lanes: i
     order = [place[i] for i in store.indices if isinstance(i, Var)]
     sch.reorder(*[loops[k] for k in order])
     _vector_copy(sch, copy, vectors, lanes, unrolled=False)
-
-
-def _read_index(sch: Schedule, name: str, found: Contraction) -> int:
-    realize = sch.state.blocks[name]
-    return [r.buffer for r in realize.block.reads or ()].index(found.panel.buffer)
 
 
 def _vector_copy(sch: Schedule, name: str, vectors: int, lanes: int, *, unrolled: bool) -> None:

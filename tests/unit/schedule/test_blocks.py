@@ -236,3 +236,33 @@ def test_decomposing_inside_of_the_reduction_is_refused() -> None:
     sch.reorder(k, i, j)
     with pytest.raises(DiagnosticError, match="belongs to the reduction"):
         sch.decompose_reduction("mm", i)
+
+
+# --- pad_einsum -------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("m, n, k", [(1, 1, 1), (3, 17, 5), (13, 65, 7), (16, 32, 8)])
+def test_pad_einsum_makes_extents_that_tiles_divide(m: int, n: int, k: int) -> None:
+    mod = module(MATMUL, M=m, N=n, K=k)
+    sch = Schedule(mod)
+    sch.pad_einsum("mm", [4, 16, 2])
+    extents = [s.extent.value for s in map(sch.get, sch.get_loops("mm"))]
+    assert extents == [-(-m // 4) * 4, -(-n // 16) * 16, -(-k // 2) * 2]
+    same(mod, sch)
+
+
+def test_pad_einsum_of_symbolic_sizes() -> None:
+    mod = module(MATMUL, M="m", N="n", K="k")
+    sch = Schedule(mod)
+    sch.pad_einsum("mm", [4, 16, 1])
+    for m, n, k in [(1, 1, 1), (5, 17, 3), (8, 16, 2)]:
+        same(mod, sch, m=m, n=n, k=k)
+
+
+def test_pad_einsum_refuses_what_is_no_sum_of_products() -> None:
+    with pytest.raises(DiagnosticError, match="RLX1004"):
+        Schedule(module(STENCIL, M=10, N=8)).pad_einsum("C", [4])
+    with pytest.raises(DiagnosticError, match="RLX1013"):
+        Schedule(module(MATMUL, M=3, N=4, K=5)).pad_einsum("mm", [4, 4])
+    sch = Schedule(module(MATMUL, M=3, N=4, K=5))
+    sch.split(sch.get_loops("mm")[0], [None, 2])
+    with pytest.raises(DiagnosticError, match="RLX1004"):
+        sch.pad_einsum("mm", [4, 4, 4])
