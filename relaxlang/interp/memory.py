@@ -157,7 +157,9 @@ def _span(array: Array, low: int, high: int, writable: bool) -> Array:
     for axis, stride in enumerate(array.strides):
         if stride < 0:
             lowest = np.flip(lowest, axis)
-    first = stride_tricks.as_strided(lowest, (1,), (array.dtype.itemsize,), writeable=writable).view(np.uint8)
+    size = array.dtype.itemsize
+    # As bare bytes: numpy cannot make views of all element types.
+    first = stride_tricks.as_strided(lowest.view(f"V{size}"), (1,), (size,), writeable=writable).view(np.uint8)
     return stride_tricks.as_strided(first, (high - low,), (1,), writeable=writable)
 
 

@@ -87,13 +87,13 @@ def _from_float(name: str, of: DType) -> Helper:
 def _shift(left: bool) -> Callable[[str, DType], Helper]:
     def make(name: str, of: DType) -> Helper:
         t, u, n = value_type(of), f"uint{max(of.bits, 8)}_t", of.bits
+        inside = f"by >= 0 && by < {n}" if of.is_int else f"by < {n}"
         if left:
-            return Helper(name, f"static {t} {name}({t} a, {t} by) {{ return by >= 0 && by < {n} ? ({t})(({u})a << by)"
-                                " : 0; }")  # fmt: skip
+            value = f"{inside} ? ({t})(({u})a << by) : 0"
+            return Helper(name, f"static {t} {name}({t} a, {t} by) {{ return {value}; }}")
         if not of.is_int:
             return Helper(name, f"static {t} {name}({t} a, {t} by) {{ return by < {n} ? ({t})(a >> by) : 0; }}")
-        inside = f"by >= 0 && by < {n} ? by : {n - 1}"
-        return Helper(name, f"static {t} {name}({t} a, {t} by) {{ return ({t})(a >> ({inside})); }}")
+        return Helper(name, f"static {t} {name}({t} a, {t} by) {{ return ({t})(a >> ({inside} ? by : {n - 1})); }}")
 
     return make
 

@@ -14,7 +14,7 @@ from relaxlang.codegen.c.writer import ALIGN, C, FileNeeds
 from relaxlang.codegen.memory import ALIGNMENT, STACK_ALL, STACK_ONE, constant_count
 from relaxlang.ir import prim, tir
 from relaxlang.ir.prim import PrimExpr, Var
-from relaxlang.ir.tir import PrimFunc, Stmt
+from relaxlang.ir.tir import Buffer, PrimFunc, Stmt
 from relaxlang.ir.visit import walk
 
 PER_LINE = 12
@@ -208,7 +208,8 @@ _EFFECTS = ("call_extern", "print")
 
 
 def _let(w: StmtWriter, s: tir.LetStmt) -> None:
-    bind(w, s.var, s.value)
+    if any(n is s.var or (isinstance(n, Buffer) and n.data is s.var) for n in walk(s.body)):
+        bind(w, s.var, s.value)
     w.stmt(s.body)
 
 
