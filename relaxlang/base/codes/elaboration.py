@@ -390,10 +390,10 @@ ELABORATION: dict[str, CodeInfo] = {
     ),
     "RLX0413": CodeInfo(
         "loop in a Relax function",
-        "Relax has no loops. Write the loop in a TensorIR function and call it with `R.call_tir`, or write a recursive "
-        "function.",
-        _relax("for i in range(4):\n    y = R.exp(x)\nreturn x"),
-        _relax("y = R.exp(x)\nreturn y"),
+        "Relax has no loops: `for` is over what is known while compiling, and makes its body once for each element. Write "
+        "a loop of the run time in a TensorIR function and call it with `R.call_tir`, or write a recursive function.",
+        _relax("while x:\n    y = R.exp(x)\nreturn x"),
+        _relax("for i in range(4):\n    x = R.exp(x)\nreturn x"),
     ),
     "RLX0414": CodeInfo(
         "assertion about a run-time value",

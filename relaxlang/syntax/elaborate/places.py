@@ -33,6 +33,6 @@ def targets_of(stmt: tree.Stmt) -> list[tree.Expr]:
         return [tree.Name(stmt.name, span=head(stmt))]
     if isinstance(stmt, tree.If):
         return [t for body in (stmt.body, stmt.orelse) if body for t in targets_of(body[-1])]
-    if isinstance(stmt, tree.With):
+    if isinstance(stmt, (tree.With, tree.For)):
         return [t for s in stmt.body for t in targets_of(s)]
     return []

@@ -452,10 +452,30 @@ def _return(body: Body, node: tree.Return, scope: Scope) -> None:
     body.returned = body.function.returned = node.span
 
 
-def _loop(body: Body, node: tree.Stmt, scope: Scope) -> None:
-    raise error(
+def _for(body: Body, node: tree.For, scope: Scope) -> None:
+    """A loop over what is known while compiling: its body once for each element."""
+    ev = body.ev
+    over = ev.expr(node.iterable, scope)
+    if isinstance(over, (relax.Expr, PrimExpr)):
+        raise _no_loops(node)
+    before = body.function.faulty
+    body.function.faulty = False
+    for value in ev.iterate(over, node.iterable.span):
+        assign(ev, node.target, value, scope)
+        body.run(node.body, scope)
+        if body.function.faulty or body.returned is not None:
+            break
+    body.function.faulty = body.function.faulty or before
+
+
+def _while(body: Body, node: tree.While, scope: Scope) -> None:
+    raise _no_loops(node)
+
+
+def _no_loops(node: tree.Stmt) -> DiagnosticError:
+    return error(
         "RLX0413",
-        "a Relax function has no loops",
+        "a Relax function has no loops at run time",
         head(node),
         help="write the loop in a `T.prim_func` and call it with `R.call_tir`, or write a recursive function",
     )
@@ -480,7 +500,7 @@ def _nothing(body: Body, node: tree.Stmt, scope: Scope) -> None:
 
 STATEMENTS: dict[type, Callable[[Body, Any, Scope], None]] = {
     tree.Assign: _assign, tree.AnnAssign: _ann_assign, tree.AugAssign: _aug_assign, tree.ExprStmt: _expr_stmt,
-    tree.If: _if, tree.With: dataflow_block, tree.FunctionDef: _function, tree.Return: _return, tree.For: _loop,
-    tree.While: _loop, tree.Assert: _assert, tree.Pass: _nothing, tree.Import: _nothing, tree.Break: _refuse,
+    tree.If: _if, tree.With: dataflow_block, tree.FunctionDef: _function, tree.Return: _return, tree.For: _for,
+    tree.While: _while, tree.Assert: _assert, tree.Pass: _nothing, tree.Import: _nothing, tree.Break: _refuse,
     tree.Continue: _refuse, tree.ClassDef: _refuse, tree.PythonDef: _refuse,
 }  # fmt: skip
