@@ -66,7 +66,7 @@ def own_class(expr: PrimExpr) -> int:
         return DATA
     if isinstance(expr, Cast):
         return INDEX if expr.value.dtype.kind in ("int", "bool") else DATA
-    if cls in RING and expr.dtype.kind != "int":
+    if cls in RING and not (expr.dtype.kind == "int" and expr.dtype.bits in INDEX_BITS):
         return DATA
     return INDEX
 
