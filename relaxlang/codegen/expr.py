@@ -20,7 +20,7 @@ from relaxlang.codegen.text import FunctionText
 from relaxlang.ir import prim
 from relaxlang.ir.prim import PrimExpr, Var
 from relaxlang.ir.tir import Buffer
-from relaxlang.ir.visit import LEAVES, children
+from relaxlang.ir.visit import LEAVES, children, walk
 
 MOST_LANES = 1024
 _PREDICATES = {
@@ -287,11 +287,26 @@ def _logic(em: ExprEmitter, e: prim.CmpOp) -> str:
         first = em.expr(e.a)
         if first in ("true", "false"):  # decided, as conditions are in loops that are written out
             return em.expr(e.b) if (first == "true") == both else first
-    if e.dtype.lanes > 1 or em.speculable(e.b):
+    if e.dtype.lanes > 1 or em.speculable(e.b) or _loads_nothing_new(e.a, e.b):
         return em.at.value(f"{'and' if both else 'or'} {value_type(e.dtype)} {em.expr(e.a)}, {em.expr(e.b)}")
     if both:
         return em.conditional(em.expr(e.a), lambda: em.expr(e.b), lambda: "false", "i1")
     return em.conditional(em.expr(e.a), lambda: "true", lambda: em.expr(e.b), "i1")
+
+
+def _loads_nothing_new(first: PrimExpr, second: PrimExpr) -> bool:
+    """Whether evaluating `second` after `first` does no harm: it loads what that has loaded at any rate."""
+    loaded: set[PrimExpr] = set()
+    work = [first]
+    while work:
+        node = work.pop()
+        if isinstance(node, (prim.And, prim.Or)):
+            work.append(node.a)
+        elif not any(isinstance(n, (prim.Call, prim.And, prim.Or)) for n in walk(node)):
+            loaded.update(n for n in walk(node) if isinstance(n, prim.BufferLoad))
+    nodes = list(walk(second))
+    new = [n for n in nodes if isinstance(n, prim.BufferLoad) and n not in loaded]
+    return not new and not any(isinstance(n, prim.Call) and _impure(n) for n in nodes)
 
 
 def _not(em: ExprEmitter, e: prim.Not) -> str:
