@@ -184,10 +184,12 @@ def generate(lowered: IRModule, target: Any = None) -> RuntimeModule:
     """The program of a lowered module, for the executor and targets in its attributes; `target` replaces the latter."""
     from relaxlang.codegen.executors import back_end
     from relaxlang.ir.configuration.compiler_config import CONFIG, CompilerConfig
+    from relaxlang.passes.relax.bind_target import BindTarget
 
     if target is not None or CONFIG not in lowered.attrs:
         lowered = with_config(lowered, target)
     config = CompilerConfig.of(lowered)
+    lowered = BindTarget()(lowered)
     try:
         return back_end(config)(lowered, config)
     except DiagnosticError as fault:

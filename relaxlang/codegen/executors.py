@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from relaxlang.base.diagnostics import fail
 from relaxlang.ir.configuration.compiler_config import CompilerConfig
 from relaxlang.ir.configuration.executor import EXECUTORS
+from relaxlang.ir.configuration.function_targets import function_target, listed
 from relaxlang.ir.configuration.kinds import Kind
 from relaxlang.ir.configuration.target import Target
 from relaxlang.ir.module import IRModule
 from relaxlang.runtime.module import RuntimeModule
+
+if TYPE_CHECKING:
+    from relaxlang.codegen.kernel import CompiledKernel
+    from relaxlang.runtime.kernel import Kernel
 
 BackEnd = Callable[[IRModule, CompilerConfig], RuntimeModule]
 """Code for a lowered module under a configuration; raises diagnostics for what the executor cannot run."""
@@ -52,12 +58,38 @@ def back_end(config: CompilerConfig) -> BackEnd:
     return found
 
 
-def in_process_target(config: CompilerConfig) -> Target:
-    """The target of an executor that runs in this process. RLX5028 unless LLVM makes its code and relaxlang is there
-    when it runs."""
-    target, executor = config.primitive_target, config.executor.kind
-    if target is None or target.kind != "llvm":
-        fail("RLX5028", f"the executor `{executor}` needs a target of kind `llvm`, not `{target}`")
+def in_process_kernels(
+    lowered: IRModule, config: CompilerConfig
+) -> tuple[dict[str, CompiledKernel], dict[str, Kernel]]:
+    """The compiled kernels of a module, each for its own target or the default, and those in this process: none when
+    they are for another machine.
+
+    RLX5028 unless LLVM makes their code and relaxlang is there when they run, RLX5027 for kernels without a target.
+    """
+    from relaxlang.codegen.kernel import build_kernels, load_kernels
+    from relaxlang.codegen.target import runs_here
+
+    executor, own = config.executor.kind, kernel_targets(lowered, config)
+    for target in own.values():
+        if target.kind != "llvm":
+            fail("RLX5028", f"the executor `{executor}` needs targets of kind `llvm`, not `{target}`")
     if config.runtime.kind != "cpp":
         fail("RLX5028", f"the executor `{executor}` needs the runtime `cpp`, not `{config.runtime.kind}`")
-    return target
+    made = build_kernels(dict(lowered.prim_funcs()), config.primitive_target, own)
+    return made, load_kernels(made) if all(runs_here(t) for t in set(own.values())) else {}
+
+
+def kernel_targets(lowered: IRModule, config: CompilerConfig) -> dict[str, Target]:
+    """The target of each PrimFunc: its own, or the default. RLX5027, with their names, for those that have neither."""
+    found: dict[str, Target] = {}
+    lacking = []
+    for name, func in lowered.prim_funcs():
+        own = function_target(func, config.targets)
+        target = config.primitive_target if own is None else own.target
+        if target is None:
+            lacking.append(name)
+        else:
+            found[name] = target
+    if lacking:
+        fail("RLX5027", f"there is no default target, and these functions have none of their own: {listed(lacking)}")
+    return found

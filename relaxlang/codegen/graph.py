@@ -14,10 +14,8 @@ from typing import Any, NoReturn, TypeAlias
 from relaxlang.base.diagnostics import fail
 from relaxlang.base.dtype import DType, dtype, from_numpy
 from relaxlang.base.recursion import deep_recursion
-from relaxlang.codegen.executors import in_process_target
-from relaxlang.codegen.kernel import build_kernels, load_kernels
+from relaxlang.codegen.executors import in_process_kernels
 from relaxlang.codegen.signature import written_memory
-from relaxlang.codegen.target import runs_here
 from relaxlang.ir import prim, relax
 from relaxlang.ir.configuration.compiler_config import CompilerConfig
 from relaxlang.ir.module import IRModule
@@ -380,12 +378,10 @@ _VALUES: dict[type, Callable[[_Linearizer, Any], _Value]] = {
 
 def build_graph(lowered: IRModule, config: CompilerConfig) -> RuntimeModule:
     """A lowered module for the graph executor; its kernels alone when it has no Relax functions."""
-    target = in_process_target(config)
     graphs, parameters = graphs_of(lowered)
-    kernels = build_kernels(dict(lowered.prim_funcs()), target)
+    kernels, loaded = in_process_kernels(lowered, config)
     signatures = [kernel.signature for kernel in kernels.values()]
     objects = tuple(kernel.object_code for kernel in kernels.values())
-    loaded = load_kernels(kernels) if runs_here(target) else {}
     if not graphs:
         return RuntimeModule(Executable(tuple(KernelFunction(s) for s in signatures), (), (), objects), loaded, lowered)
     executable = graph_executable(graphs, parameters, signatures, objects)

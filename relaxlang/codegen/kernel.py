@@ -60,23 +60,28 @@ class CompiledKernel:
         return compile.assembly(self.llvm, self.target)
 
 
-def build_kernels(funcs: Mapping[str, PrimFunc], target: Any = None) -> dict[str, CompiledKernel]:
-    """The compiled form of each PrimFunc, by name; the functions may call each other.
+def build_kernels(
+    funcs: Mapping[str, PrimFunc], target: Any = None, own: Mapping[str, Target] | None = None
+) -> dict[str, CompiledKernel]:
+    """The compiled form of each PrimFunc, by name, for a target, or for the one that `own` has for it. They may call
+    each other.
 
     They are lowered first as far as needed. Raises a diagnostic (RLX50xx) for what has no code on the target.
     """
-    made = emit_kernels(funcs, target)
+    made = emit_kernels(funcs, target, own)
     for kernel in made.values():
         _ = kernel.code
     return made
 
 
-def emit_kernels(funcs: Mapping[str, PrimFunc], target: Any = None) -> dict[str, CompiledKernel]:
+def emit_kernels(
+    funcs: Mapping[str, PrimFunc], target: Any = None, own: Mapping[str, Target] | None = None
+) -> dict[str, CompiledKernel]:
     """As `build_kernels`, but LLVM's part is left until it is asked for: only the IR texts are made."""
-    chosen = as_target(target)
+    chosen, targets = as_target(target), own or {}
     found = Diagnostics()
     lowered = _each(funcs, lambda name: _lower(name, funcs[name]), found)
-    return _each(lowered, lambda name: _emit(name, lowered, chosen), found)
+    return _each(lowered, lambda name: _emit(name, lowered, targets.get(name, chosen)), found)
 
 
 def _each(names: Iterable[str], step: Callable[[str], _T], found: Diagnostics) -> dict[str, _T]:

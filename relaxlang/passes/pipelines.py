@@ -17,8 +17,8 @@ MINIMUM = ("to-non-dataflow", "call-tir-rewrite", "vm-memory-lower", "vm-shape-l
 # From operators to fused kernels. Nothing after it needs any of these passes to have run.
 OPTIMIZATION = (
     "legalize-ops", "canonicalize-bindings", "eliminate-common-subexpr", "fold-constant", "dead-code-elimination",
-    "convert-to-dataflow", "annotate-tir-op-pattern", "fuse-ops", "fuse-tir", "rewrite-dataflow-reshape", "schedule-cpu",
-    "merge-loops", "dead-code-elimination",
+    "convert-to-dataflow", "annotate-tir-op-pattern", "fuse-ops", "fuse-tir", "rewrite-dataflow-reshape", "bind-target",
+    "schedule-cpu", "merge-loops", "dead-code-elimination",
 )  # fmt: skip
 PIPELINES: dict[str, tuple[str, ...]] = {
     "minimum": MINIMUM,

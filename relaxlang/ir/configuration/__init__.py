@@ -5,6 +5,6 @@ each is a kind with options from a registry (`kinds`) that others may extend. `C
 default targets and the settings of the pass context; `CompilerConfig.of(mod)` reads it from a module's attributes and
 `put_on` writes it there, `frozen` keeps passes from losing it.
 
-Reading order: `kinds`, `executor`, `runtime`, `target` (and `host`, this machine), `compiler_config`, `configure` (from the
-arguments of `build`), `frozen`.
+Reading order: `kinds`, `executor`, `runtime`, `target` (and `host`, this machine), `function_targets`,
+`compiler_config`, `configure` (from the arguments of `build`), `frozen`.
 """

@@ -9,6 +9,7 @@ from relaxlang.base.diagnostics import fail
 from relaxlang.ir.attrs import EMPTY, Attrs
 from relaxlang.ir.configuration.compiler_config import EXECUTOR, RUNTIME, TARGETS, CompilerConfig
 from relaxlang.ir.configuration.executor import EXECUTORS, Executor
+from relaxlang.ir.configuration.function_targets import require_targets, states_targets
 from relaxlang.ir.configuration.runtime import RUNTIMES, Runtime
 from relaxlang.ir.configuration.target import Target, as_target
 from relaxlang.ir.module import IRModule
@@ -31,7 +32,7 @@ def configure(
     and runtime counts where no argument does. RLX5022 to RLX5024, RLX5027 and the target's codes for what is wrong.
     """
     of = CompilerConfig.of(mod)
-    targets = read_targets(target) if target is not None else dict(of.targets) if TARGETS in mod.attrs else _current()
+    targets = _targets(mod, target, of)
     legacy = next((t.legacy for t in targets.values() if t.legacy), {})
     said_executor, said_runtime = _legacy(legacy)
     if executor is None:
@@ -52,8 +53,21 @@ def configure(
     )
 
 
-def _current() -> dict[str, Target]:
-    return {DEFAULT: Target.current() or Target()}
+def _targets(mod: IRModule, given: Any, of: CompilerConfig) -> dict[str, Target]:
+    """All targets by name: those given, those on the module, the one of `with Target(…)`, else this machine; when no
+    target is given and functions state theirs, there is no default."""
+    if given is not None:
+        targets = read_targets(given)
+        why = "there are several targets and no default"
+    elif TARGETS in mod.attrs:
+        targets, why = dict(of.targets), "the module's targets have no default"
+    elif Target.current() is None and states_targets(mod):
+        targets, why = {}, "no target is given"
+    else:
+        return {DEFAULT: Target.current() or Target()}
+    if DEFAULT not in targets:
+        require_targets(mod, why)
+    return targets
 
 
 def read_targets(spec: Any) -> dict[str, Target]:
