@@ -106,6 +106,7 @@ CARRIED: frozenset[str] = frozenset(
     tvm_warp_shuffle_down tvm_warp_shuffle_up type_annotation TVMBackendAllocWorkspace TVMBackendFreeWorkspace
     vectorcombine vectorhigh vectorlow check_return tvm_check_return tvm_intrin_call nd_mem_alloc_with_scope prefetch
     ignore_loop_partition tvm_call_packed_lowered tvm_call_cpacked_lowered llvm_lookup_intrinsic_id dma_copy dma_wait
+    TileLayout ComposeLayout SwizzleLayout S R
     dma_start_group dma_end_group device_entry hint tvm_warp_shuffle_xor call_packed_lowered call_cpacked_lowered
     """.split()
 ).union(COORDINATES)

@@ -59,7 +59,7 @@ _ORDER: dict[type, tuple[tuple[Mode, str], ...]] = {
     relax.GlobalVar: _steps("name"),
     si.FuncStructInfo: _steps("*params ret purity derive_func"),
 }
-_BUFFER_FIELDS = ("data", "shape", "dtype", "strides", "elem_offset", "scope", "align", "offset_factor")
+_BUFFER_FIELDS = ("data", "shape", "dtype", "strides", "elem_offset", "scope", "align", "offset_factor", "layout")
 _RECURSIVE = _steps("+var value")  # a local function sees its own name
 
 

@@ -21,7 +21,8 @@ class Buffer(Node):
     """A typed, shaped view of memory; it has an identity of its own.
 
     `data` is the pointer; `strides` (in elements) is empty for row-major; `elem_offset` the first element, or None for
-    0; `align` the alignment of `data` in bytes (-1: unknown), `offset_factor` a divisor of `elem_offset`.
+    0; `align` the alignment of `data` in bytes (-1: unknown), `offset_factor` a divisor of `elem_offset`; `layout` what
+    the language of GPU kernels says of where elements lie, which is carried as it is written.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Buffer(Node):
     scope: str = "global"
     align: int = -1
     offset_factor: int = 0
+    layout: PrimExpr | None = None
 
     @property
     def ndim(self) -> int:

@@ -11,6 +11,7 @@ from relaxlang.ir import prim, tir
 from relaxlang.ir.prim import PrimExpr
 from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import Evaluator, Value, as_dtype, describe, error
+from relaxlang.syntax.elaborate.carried import carried
 from relaxlang.syntax.elaborate.native import Names, Native, annotation_attrs
 from relaxlang.syntax.elaborate.scalars import as_range, scalar
 from relaxlang.syntax.elaborate.tir_values import TRUE, Pending
@@ -44,6 +45,7 @@ class BufferSpec:
         self.scope = fields.get("scope") or "global"
         self.align = _whole("align", fields.get("align"), span) or -1
         self.offset_factor = _whole("offset_factor", fields.get("offset_factor"), span)
+        self.layout = carried(fields["layout"], span) if "layout" in fields else None
 
     def make(self, body: BodyElaborator, name: str, span: Span | None) -> tir.Buffer:
         """The buffer, with a pointer of its own unless `data=` gave one."""
@@ -66,6 +68,7 @@ class BufferSpec:
             scope,
             self.align,
             self.offset_factor,
+            self.layout,
             span=span,
         )
 
@@ -218,6 +221,22 @@ def _sblock_alloc_buffer(
         buffer = of.make(body, name, span)
         body.block.alloc_buffers.append(buffer)
         return buffer
+
+    return Pending("buffer", declare)
+
+
+@names("local_scalar")
+def _local_scalar(
+    ev: BodyElaborator, node: tree.Call, dtype: Any = "float32", scope: Any = "local", **fields: Any
+) -> Pending:
+    """A variable of a GPU kernel: memory of one element. Assigning to its name stores there."""
+    of = spec(node, (1,), dtype, (), {"scope": scope, **fields})
+
+    def declare(body: BodyElaborator, name: str, span: Span | None) -> prim.BufferLoad:
+        buffer = of.make(body, name, span)
+        body.block.alloc_buffers.append(buffer)
+        body.variables.add(buffer)
+        return prim.BufferLoad(buffer, (prim.const(0, prim.INT32),), span=span)
 
     return Pending("buffer", declare)
 

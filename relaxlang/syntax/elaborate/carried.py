@@ -31,7 +31,8 @@ class Opaque(Value):
 
     def item(self, ev: Evaluator, index: Any, span: Span | None) -> Any:
         if not isinstance(index, str):
-            return super().item(ev, index, span)
+            parts = index if isinstance(index, tuple) else (index,)
+            return _made("subscript", (prim.StringImm(self.name), *(carried(p, span) for p in parts)), span)
         return Opaque(f"{self.name}[{string_text(index)}]")  # `T.ptx["ld.global.v4.s32"](…)`
 
     def call(self, ev: Evaluator, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> Any:
@@ -49,7 +50,11 @@ def carried(value: Any, span: Span | None, whole: bool = False) -> PrimExpr:
     if value is None:
         return _made("none", (), span)
     if isinstance(value, (list, tuple)):
-        return _made("list", tuple(carried(v, span, whole) for v in value), span)
+        kind = "tuple" if isinstance(value, tuple) else "list"
+        return _made(kind, tuple(carried(v, span, whole) for v in value), span)
+    if isinstance(value, slice):
+        parts = (value.start, value.stop, *(() if value.step is None else (value.step,)))
+        return _made("slice", tuple(carried(p, span) for p in (*parts, None)[:3]), span)
     if isinstance(value, dict):
         pairs = [_made("keyword", (prim.StringImm(str(k)), carried(v, span, whole)), span) for k, v in value.items()]
         return _made("dict", tuple(pairs), span)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from relaxlang.base.diagnostics import Diagnostic, DiagnosticError
 from relaxlang.base.source import Span
 from relaxlang.ir import prim, relax
 from relaxlang.ir.struct_info import OBJECT, FuncStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
+from relaxlang.ir.visit import free_vars
 from relaxlang.syntax.comptime import error
 from relaxlang.syntax.elaborate.module_ref import result_known
 from relaxlang.syntax.elaborate.unit import Unit
-from relaxlang.syntax.struct_info import BaseCheck, base_check
+from relaxlang.syntax.struct_info import BaseCheck, base_check, dims_of, replaced, unify
 
 
 def check_kernel_call(unit: Unit, call: relax.Call) -> None:
@@ -63,19 +66,27 @@ def _check_parameters(unit: Unit, kernel: relax.GlobalVar, call: relax.Call, giv
         count = len(given) + extra
         text = f"the kernel `{kernel.name}` takes {len(info.params)} arguments, {count} were given, results included"
         raise _fault(unit, "RLX0207", text, kernel.name, call.span)
+    symbols: dict[prim.Var, prim.PrimExpr] = {}
     for at, (param, arg) in enumerate(zip(info.params, given)):
         if isinstance(param, TensorStructInfo) and isinstance(arg, TensorStructInfo):
-            known = _known(param)
+            unify(param, arg, symbols)
+            known = _known(param, symbols)
             if base_check(known, arg) is BaseCheck.NEVER:
+                of = dict(zip(param.dims or (), dims_of(known) or ()))
+                bound = ", ".join(f"{v.name} = {d}" for v, d in of.items() if isinstance(v, prim.Var))
                 text = f"argument {at + 1} of the kernel `{kernel.name}` must be `{known}`, and is `{arg}`"
-                raise _fault(unit, "RLX0209", text, kernel.name, call.span)
+                raise _fault(unit, "RLX0209", text + (f" ({bound})" if bound else ""), kernel.name, call.span)
 
 
-def _known(param: TensorStructInfo) -> TensorStructInfo:
-    """What is certain of a buffer while compiling: symbolic dimensions are bound by the call."""
-    if param.dims is None or not all(isinstance(d, prim.IntImm) for d in param.dims):
+def _known(param: TensorStructInfo, symbols: Mapping[prim.Var, prim.PrimExpr]) -> TensorStructInfo:
+    """What is certain of a buffer while compiling, given what the arguments before it say of the kernel's symbols."""
+    if param.dims is None:
         return TensorStructInfo(None, param.dtype, param.ndim)
-    return TensorStructInfo(tuple(prim.cast(d, prim.INT64) for d in param.dims), param.dtype, param.ndim)
+    if not symbols.keys() >= set(free_vars(param.dims)):
+        return TensorStructInfo(None, param.dtype, param.ndim)
+    made = replaced(param, symbols)
+    dims = tuple(prim.cast(d, prim.INT64) for d in dims_of(made) or ())
+    return TensorStructInfo(dims, param.dtype, param.ndim)
 
 
 def _fault(unit: Unit, code: str, text: str, kernel: str, span: Span | None) -> DiagnosticError:

@@ -23,6 +23,7 @@ from relaxlang.syntax.comptime import Value, as_dtype, describe, error
 from relaxlang.syntax.core_ops import CORE_OPS, CoreOp
 from relaxlang.syntax.elaborate.annotations import device_of, dimension, struct_info
 from relaxlang.syntax.elaborate.native import Names, attributes
+from relaxlang.syntax.struct_info import BaseCheck, base_check
 
 if TYPE_CHECKING:
     from relaxlang.syntax.elaborate.relax_body import RelaxElaborator
@@ -206,7 +207,11 @@ def _item(ev: RelaxElaborator, node: tree.Call, value: Any, index: Any) -> relax
 @names("match_cast")
 def _match_cast(ev: RelaxElaborator, node: tree.Call, value: Any, struct_info_: Any = None, **words: Any) -> CastValue:
     given = words.get("struct_info", words.get("ty", struct_info_))
-    return CastValue(ev.lift(value, node.span), struct_info(given, node.span), node.span)
+    cast = CastValue(ev.lift(value, node.span), struct_info(given, node.span), node.span)
+    known = cast.value.struct_info
+    if ev.check and known is not None and base_check(cast.info, known) is BaseCheck.NEVER:
+        raise error("RLX0201", f"a `{known}` can't be cast to `{cast.info}`", node.span)
+    return cast
 
 
 @names("match_shape")

@@ -46,6 +46,7 @@ class BodyElaborator(Evaluator):
         self.flat_buffers: dict[prim.Var, tir.Buffer] = {}
         self.has_block = False
         self.allocates_here = False
+        self.variables: set[tir.Buffer] = set()
         self.loop_depth = 0
         self.in_regions = False
         self.macro_depth = self.macro_calls = 0
@@ -239,6 +240,8 @@ class BodyElaborator(Evaluator):
         """`target = value`: declarations get their name, scalars become lets, other values are compile-time."""
         if isinstance(target, tree.Subscript):
             self.store(target, value, scope)
+        elif isinstance(target, tree.Name) and not isinstance(value, Pending) and self.is_variable(target.id, scope):
+            self.store(target, value, scope)
         elif isinstance(target, tree.Name):
             if isinstance(value, Pending) and value.kind in ("buffer", "axis") and target.id in scope.names:
                 raise error("RLX0324", f"`{target.id}` is defined already in this scope", target.span)
@@ -267,7 +270,13 @@ class BodyElaborator(Evaluator):
             return let_of(scalar(value, span), None, span).declare(self, name, span)
         return value.value if isinstance(value, Meta) else value
 
-    def store(self, target: tree.Subscript, value: Any, scope: Scope) -> None:
+    def is_variable(self, name: str, scope: Scope) -> bool:
+        """Whether a name stands for a variable of a GPU kernel, which `name = value` changes."""
+        place = scope.find(name) if self.variables else None
+        known = place.names[name] if place is not None else None
+        return isinstance(known, prim.BufferLoad) and known.buffer in self.variables
+
+    def store(self, target: tree.Expr, value: Any, scope: Scope) -> None:
         """`A[i, j] = value`."""
         place = self.expr(target, scope)
         if isinstance(place, tir.BufferRegion):

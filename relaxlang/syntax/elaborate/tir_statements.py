@@ -63,7 +63,8 @@ def _ann_assign(ev: BodyElaborator, node: tree.AnnAssign, scope: Scope) -> None:
 
 
 def _aug_assign(ev: BodyElaborator, node: tree.AugAssign, scope: Scope) -> None:
-    if not isinstance(node.target, tree.Subscript):
+    is_variable = isinstance(node.target, tree.Name) and ev.is_variable(node.target.id, scope)
+    if not isinstance(node.target, tree.Subscript) and not is_variable:
         raise error(
             "RLX0316", "a scalar variable cannot be changed", node.span, help="store to a buffer, or bind a new name"
         )

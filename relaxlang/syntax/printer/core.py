@@ -261,6 +261,8 @@ class Printer:
             items.append(f"align={buffer.align}")
         if buffer.offset_factor != 0:
             items.append(f"offset_factor={buffer.offset_factor}")
+        if buffer.layout is not None:
+            items.append(concat("layout=", self.doc(buffer.layout)))
         return bracket("(", [*items, *last], ")")
 
     def dims(self, values: tuple[prim.PrimExpr, ...]) -> Doc:

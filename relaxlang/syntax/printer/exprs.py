@@ -112,12 +112,19 @@ def _carried_argument(p: Printer, kind: str, args: tuple[prim.PrimExpr, ...]) ->
         return "None"
     if kind == "list":
         return p.listed(args)
+    if kind == "tuple":
+        return bracket("(", [p.doc(a) for a in args], ")", lone_comma=True)
     if kind == "item":
         return concat(p.doc(args[0]), "[", _side(p, args[1], ATOM), "]")
     if kind == "keyword" and isinstance(args[0], prim.StringImm):
         return concat(args[0].value, "=", p.doc(args[1]))
     if kind == "dict":
         return bracket("{", [_pair(p, a) for a in args], "}")
+    if kind == "slice":
+        low, high, step = ("" if isinstance(a, prim.Call) and a.op == "carried.none" else p.doc(a) for a in args)
+        return concat(low, ":", high, ":", step) if step else concat(low, ":", high)
+    if kind == "subscript" and isinstance(args[0], prim.StringImm):
+        return concat(args[0].value, bracket("[", [p.doc(a) for a in args[1:]], "]", trailing=False))
     first = args[0]
     assert isinstance(first, prim.BufferLoad)
     if kind == "buffer":

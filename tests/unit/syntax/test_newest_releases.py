@@ -122,3 +122,22 @@ def f(A: T.Buffer((64,), "float32"), B: T.Buffer((8,), "float32xvscalex4")):
     assert caught.value.diagnostics[0].code == "RLX5013"
     with pytest.raises(DiagnosticError, match="length must be a positive integer"):
         parse(kernel("A[T.Ramp(0, 1, T.vscale() * -4)] = T.float32(0)"))
+
+
+def test_layouts_and_variables_of_gpu_kernels() -> None:
+    text = back(
+        kernel(
+            """T.device_entry()
+P = T.alloc_buffer((8, 16), "float16", scope="local", layout=T.TileLayout(T.S[(2, 4, 16) : (1024, 64, 1)]))
+Q = T.alloc_buffer((8, 16), "float16", layout=None)
+U = T.alloc_buffer((8, 16), "float16", layout=T.ComposeLayout(3, 3, 3, T.TileLayout(T.S[4, 4])))
+v = T.local_scalar("uint32")
+T.ptx.ld.global_.b32(v, T.ptx.addr(P.data, -16))
+v = v + T.uint32(1)
+v += T.uint32(2)
+P[0, 0] = Q[0, 0] + U[0, 0]"""
+        )
+    )
+    for part in ("layout=T.TileLayout(T.S[(2, 4, 16):(1024, 64, 1)])", "layout=None", "T.TileLayout(T.S[4, 4])"):
+        assert part in text
+    assert "T.ptx.ld.global_.b32(v[0], " in text and "v[0] = v[0] + T.uint32(2)" in text
