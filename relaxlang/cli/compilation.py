@@ -14,6 +14,7 @@ from relaxlang.cli.settings import Settings
 
 if TYPE_CHECKING:
     from relaxlang.base.source import Source
+    from relaxlang.codegen.aot.library import AotLibrary
     from relaxlang.codegen.kernel import CompiledKernel
     from relaxlang.ir.configuration.target import Target
     from relaxlang.ir.module import IRModule
@@ -182,8 +183,22 @@ class Compilation:
         return program
 
     @cached_property
+    def library(self) -> AotLibrary | None:
+        """What the executor `aot` made for C programs; None for other executors."""
+        from relaxlang.ir.configuration.compiler_config import CompilerConfig
+
+        if CompilerConfig.of(self.lowered).executor.kind != "aot":
+            return None
+        from relaxlang.codegen.aot.library import AotExecutorFactory
+
+        program = self.program
+        return program.library if isinstance(program, AotExecutorFactory) else None
+
+    @cached_property
     def llvm(self) -> str:
-        """All kernels as one LLVM module, before LLVM's passes."""
+        """All kernels, or a library ahead of time, as one LLVM module, before LLVM's passes."""
+        if self.library is not None:
+            return self.library.llvm
         from relaxlang.codegen.compile import joined
 
         return joined([kernel.llvm for kernel in self.kernels.values()])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from relaxlang.base.colors import ColorChoice, wants_color
 from relaxlang.base.diagnostics import fail
@@ -15,6 +15,9 @@ from relaxlang.cli.compilation import Compilation
 from relaxlang.cli.options import CommandLine, check_word
 from relaxlang.cli.report import write_out
 from relaxlang.syntax.side_file import side_file, side_file_bytes
+
+if TYPE_CHECKING:
+    from relaxlang.codegen.aot.library import AotLibrary
 
 
 class Kind(NamedTuple):
@@ -66,6 +69,30 @@ def _obj(c: Compilation) -> bytes:
     return fetch(c.llvm, c.target, object_code)
 
 
+def _c(c: Compilation) -> str:
+    from relaxlang.codegen.c.source import c_source
+
+    return c.library.c_source if c.library is not None else c_source(dict(c.scheduled.prim_funcs()))
+
+
+def _ahead(c: Compilation) -> AotLibrary:
+    if c.library is None:
+        fail("RLX7003", "a library for C programs is made by the executor `aot`", help="add `--executor=aot`")
+    return c.library
+
+
+def _static_library(c: Compilation) -> bytes:
+    from relaxlang.codegen.aot.export import static_library
+
+    return static_library(_ahead(c))
+
+
+def _model_library(c: Compilation) -> bytes:
+    from relaxlang.codegen.aot.export import model_library
+
+    return model_library(_ahead(c))
+
+
 def _library(c: Compilation) -> bytes:
     from relaxlang.codegen.library import shared_library
 
@@ -86,13 +113,21 @@ KINDS: dict[str, Kind] = {
     "llvm-opt": Kind(".opt.ll", "LLVM IR after LLVM's passes", _llvm_opt),
     "asm": Kind(".s", "assembly of the kernels", _asm),
     "obj": Kind(".o", "object file of the kernels", _obj, True),
+    "c": Kind(".c", "C99 source of the kernels; with --executor=aot of a library, its header beside it", _c),
+    "header": Kind(".h", "C header of a library of --executor=aot", lambda c: _ahead(c).header),
+    "lib": Kind(".a", "static library of --executor=aot, its header beside it", _static_library, True),
+    "tar": Kind(".tar", "library of --executor=aot with parameters, metadata and memory report", _model_library, True),
     "vm": Kind(".vm.txt", "bytecode of the Relax functions, as text", lambda c: c.executable.as_text()),
     "exe": Kind(".rlxe", "executable for `load_module` (with a path ending in .so a shared library)",
                 lambda c: c.executable.to_bytes(), True),
     "none": Kind("", "nothing, after building all: for --print-ir-after, --timing and the like", _nothing),
 }  # fmt: skip
 
-SUFFIXES = {".rlx": "rlx", ".ll": "llvm", ".s": "asm", ".o": "obj", ".so": "exe", ".rlxe": "exe"}
+SUFFIXES = {
+    ".rlx": "rlx", ".ll": "llvm", ".s": "asm", ".o": "obj", ".c": "c", ".h": "header", ".a": "lib", ".tar": "tar",
+    ".so": "exe", ".rlxe": "exe",
+}  # fmt: skip
+_WITH_HEADER = ("c", "obj", "lib")
 INLINE_BYTES = 1 << 16
 """A text with larger constants than this in all keeps them in a file beside it."""
 _PROGRAMS = ("rlx", "tir")  # what is shown in the colours of the language
@@ -174,6 +209,8 @@ def emit(c: Compilation, outputs: Iterable[Output]) -> None:
         if apart is not None:
             beside[side_file(placed.path)] = apart[1]
         made.append((placed, _content(c, output) if apart is None else apart[0]))
+        if placed.kind in _WITH_HEADER and placed.path != "-" and c.library is not None:
+            beside[os.path.join(os.path.dirname(placed.path), f"{c.library.mod_name}.h")] = c.library.header.encode()
     for path, data in beside.items():
         write_atomically(path, data)
     shown = [o.kind for o, _ in made if o.path == "-" and o.kind != "none"]

@@ -14,7 +14,7 @@ from relaxlang.base.version import __version__
 from relaxlang.codegen.aot.entry import Port
 from relaxlang.codegen.aot.interface import kernels
 from relaxlang.codegen.aot.library import C_TARGET, AotLibrary
-from relaxlang.codegen.c.types import identifier
+from relaxlang.codegen.c.types import prefix
 from relaxlang.codegen.function import PREFIX
 
 SUFFIXES = (".c", ".o", ".a", ".tar")
@@ -30,7 +30,7 @@ def export(library: AotLibrary, path: str) -> None:
     content: bytes | str = library.c_source if suffix == ".c" else library.object_code
     if suffix == ".a":
         content = static_library(library)
-    write_atomically(os.path.join(os.path.dirname(path), f"{identifier(library.mod_name)}.h"), library.header)
+    write_atomically(os.path.join(os.path.dirname(path), f"{prefix(library.mod_name)}.h"), library.header)
     write_atomically(path, content)
 
 
@@ -38,10 +38,10 @@ def symbols(library: AotLibrary) -> list[str]:
     """The global symbols of the object file."""
     found: list[str] = []
     for program in library.programs:
-        name = identifier(program.name)
+        name = prefix(program.name)
         found += [f"{name}_run", f"{name}_message", PREFIX + program.entry]
         if library.interface.kernels:
-            found += [f"{name}_{identifier(k)}" for k in kernels(program)]
+            found += [f"{name}_{prefix(k)}" for k in kernels(program)]
     return found
 
 
@@ -52,7 +52,7 @@ def static_library(library: AotLibrary) -> bytes:
     index_size = 4 + 4 * len(names) + len(text)
     member = 8 + 60 + index_size + index_size % 2
     index = struct.pack(f">I{len(names)}I", len(names), *[member] * len(names)) + text
-    return b"!<arch>\n" + _member("/", index) + _member(f"{identifier(library.mod_name)[:11]}.o/", library.object_code)
+    return b"!<arch>\n" + _member("/", index) + _member(f"{prefix(library.mod_name)[:11]}.o/", library.object_code)
 
 
 def _member(name: str, content: bytes) -> bytes:
@@ -65,7 +65,7 @@ def model_library(library: AotLibrary) -> bytes:
 
     The same library gives the same bytes.
     """
-    name = identifier(library.mod_name)
+    name = prefix(library.mod_name)
     files: dict[str, bytes] = {f"codegen/host/include/{name}.h": library.header.encode()}
     if library.target.kind == C_TARGET:
         files[f"codegen/host/src/{name}.c"] = library.c_source.encode()

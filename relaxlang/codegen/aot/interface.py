@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from relaxlang.base.dtype import dtype
 from relaxlang.base.version import __version__
 from relaxlang.codegen.aot.entry import Port, Program
-from relaxlang.codegen.c.types import declare, identifier, memory_type
+from relaxlang.codegen.c.types import declare, identifier, memory_type, prefix
 from relaxlang.codegen.c.writer import ALIGN
 from relaxlang.codegen.function import PREFIX
 from relaxlang.ir.tir import PrimFunc
@@ -56,7 +56,7 @@ def checked_ports(program: Program) -> tuple[Port, ...]:
 
 def header(name: str, programs: Iterable[Program], interface: Interface) -> str:
     """The header of a library of programs, `name.h`."""
-    guard = f"{identifier(name).upper()}_H"
+    guard = f"{prefix(name).upper()}_H"
     parts = [f"/* Made by relaxlang {__version__}. */", f"#ifndef {guard}\n#define {guard}\n\n#include <stdint.h>"]
     parts.append(_EXTERN)
     parts += [DL_TENSOR] if interface.packed else []
@@ -67,7 +67,7 @@ def header(name: str, programs: Iterable[Program], interface: Interface) -> str:
 
 
 def _declarations(program: Program, interface: Interface) -> list[str]:
-    name = identifier(program.name)
+    name = prefix(program.name)
     upper = name.upper()
     parts = [
         f"/* Bytes of static memory that {name}_run works in, and of its constants. */\n"
@@ -84,7 +84,7 @@ def _declarations(program: Program, interface: Interface) -> list[str]:
     parts.append(f"/* What a status stands for. */\nconst char *{name}_message(int32_t status);")
     if interface.kernels:
         listed = "\n".join(
-            f"int32_t {name}_{identifier(k)}(void *const *args, int32_t num_args);" for k in kernels(program)
+            f"int32_t {name}_{prefix(k)}(void *const *args, int32_t num_args);" for k in kernels(program)
         )
         parts.append(
             f"/* The kernels by themselves: pointers to the data of each buffer, then to each scalar. */\n{listed}"
@@ -124,7 +124,7 @@ def _say(port: Port, *, named: bool = True) -> str:
 # --- C ----------------------------------------------------------------------------------------------------------------
 def c_interface(program: Program, interface: Interface, messages: list[str]) -> str:
     """The entry points in C, which follow the functions; `messages` are those of the kernels, in order of status."""
-    name = identifier(program.name)
+    name = prefix(program.name)
     parts: list[str] = []
     if program.workspace.size:
         aligned = f"{ALIGN}({interface.workspace_alignment})"
@@ -143,12 +143,12 @@ def all_messages(program: Program, interface: Interface, messages: list[str]) ->
         return messages
     ports = checked_ports(program)
     checks = [f"argument {k} is not {_say(port)}, contiguous" for k, port in enumerate(ports)]
-    return [*messages, f"{identifier(program.name)}_run takes {len(ports)} tensors", *checks]
+    return [*messages, f"{prefix(program.name)}_run takes {len(ports)} tensors", *checks]
 
 
 def _call(program: Program, args: list[str]) -> str:
-    workspace = [f"{identifier(program.name)}_workspace"] if program.workspace.size else []
-    return f"{PREFIX}{identifier(program.entry)}({', '.join([*args, *workspace])})"
+    workspace = [f"{prefix(program.name)}_workspace"] if program.workspace.size else []
+    return f"{PREFIX}{prefix(program.entry)}({', '.join([*args, *workspace])})"
 
 
 def _unpacked(program: Program, name: str) -> str:
@@ -219,6 +219,6 @@ def _kernel_entry(name: str, kernel: str, func: PrimFunc) -> str:
     scalars = [p for p in func.params if p not in func.buffer_map]
     args = [f"({memory_type(b.dtype)} *)args[{k}]" for k, b in enumerate(buffers)]
     args += [f"*(const {memory_type(p.dtype)} *)args[{len(buffers) + k}]" for k, p in enumerate(scalars)]
-    head = f"int32_t {name}_{identifier(kernel)}(void *const *args, int32_t num_args) {{\n"
+    head = f"int32_t {name}_{prefix(kernel)}(void *const *args, int32_t num_args) {{\n"
     count = f"  if (num_args != {len(args)}) return -1;\n"
-    return f"{head}{count}  return {PREFIX}{identifier(kernel)}({', '.join(args)});\n}}"
+    return f"{head}{count}  return {PREFIX}{prefix(kernel)}({', '.join(args)});\n}}"

@@ -17,7 +17,7 @@ from relaxlang.codegen.aot.interface import FITS, Interface, c_interface, checke
 from relaxlang.codegen.aot.llvm_interface import DL_TENSOR, llvm_interface
 from relaxlang.codegen.aot.llvm_interface import FITS as LLVM_FITS
 from relaxlang.codegen.c.source import c_file
-from relaxlang.codegen.c.types import identifier
+from relaxlang.codegen.c.types import prefix
 from relaxlang.codegen.context import KernelContext
 from relaxlang.codegen.function import PREFIX, emit_function
 from relaxlang.codegen.graph import graphs_of
@@ -68,7 +68,7 @@ class AotLibrary:
         file = c_file(self.functions, ())
         tail = [FITS] if self.interface.packed else []
         tail += [c_interface(program, self.interface, file.messages) for program in self.programs]
-        return file.text(tail, [f"{identifier(self.mod_name)}.h"])
+        return file.text(tail, [f"{prefix(self.mod_name)}.h"])
 
     @cached_property
     def llvm(self) -> str:
@@ -184,7 +184,7 @@ def build_aot(lowered: IRModule, config: CompilerConfig) -> RuntimeModule:
     alignments = (int(options["workspace-byte-alignment"]), int(options["constant-byte-alignment"]))
     layout = Layout(*alignments, linked)
     interface = Interface(packed, not options.flag("unpacked-api"), layout.workspace_alignment)
-    name, kernels = identifier(config.mod_name), dict(lowered.prim_funcs())
+    name, kernels = prefix(config.mod_name), dict(lowered.prim_funcs())
     programs = tuple(
         make_program(name if function == "main" or len(graphs) == 1 else f"{name}_{function}", graph,
                      {key: parameters[key] for key, _ in graph.parameters}, kernels, layout)

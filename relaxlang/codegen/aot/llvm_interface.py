@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from relaxlang.codegen.aot.entry import Program
 from relaxlang.codegen.aot.interface import Interface, all_messages, checked_ports, dl_bits, dl_code, kernels
-from relaxlang.codegen.c.types import identifier
+from relaxlang.codegen.c.types import prefix
 from relaxlang.codegen.function import PREFIX
 from relaxlang.codegen.lltypes import memory_type
 from relaxlang.codegen.text import symbol
@@ -76,7 +76,7 @@ no:
 def llvm_interface(program: Program, interface: Interface, messages: list[str], symbols: Mapping[str, str]) -> str:
     """The entry points of a program, which stand behind its functions in one LLVM module; `symbols` are those of the
     kernels."""
-    name = identifier(program.name)
+    name = prefix(program.name)
     parts = []
     if program.workspace.size:
         kind = f"[{program.workspace.size} x i8] zeroinitializer"
@@ -89,7 +89,7 @@ def llvm_interface(program: Program, interface: Interface, messages: list[str], 
 
 
 def _call(program: Program, args: Sequence[str]) -> str:
-    workspace = [f"ptr @{identifier(program.name)}_workspace"] if program.workspace.size else []
+    workspace = [f"ptr @{prefix(program.name)}_workspace"] if program.workspace.size else []
     entry = symbol(PREFIX + program.entry)
     return f"  %status = call i32 {entry}({', '.join([*args, *workspace])})\n  ret i32 %status\n}}\n"
 
@@ -174,7 +174,7 @@ def _kernel_entry(name: str, kernel: str, callee: str, func: PrimFunc) -> str:
     scalars = [p for p in func.params if p not in func.buffer_map]
     count = len(buffers) + len(scalars)
     lines = [
-        f"define i32 {symbol(f'{name}_{identifier(kernel)}')}(ptr %args, i32 %num) {{",
+        f"define i32 {symbol(f'{name}_{prefix(kernel)}')}(ptr %args, i32 %num) {{",
         f"  %count = icmp eq i32 %num, {count}",
         "  br i1 %count, label %run, label %wrong",
         "wrong:",

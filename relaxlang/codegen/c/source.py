@@ -9,7 +9,7 @@ from relaxlang.base.diagnostics import DiagnosticError, Diagnostics, fail
 from relaxlang.base.recursion import deep_recursion
 from relaxlang.base.version import __version__
 from relaxlang.codegen.c.function import write_function
-from relaxlang.codegen.c.types import identifier
+from relaxlang.codegen.c.types import prefix
 from relaxlang.codegen.c.writer import ALIGN, NOINLINE, FileNeeds
 from relaxlang.codegen.function import PREFIX
 from relaxlang.codegen.intrinsics import check_shifts
@@ -58,7 +58,7 @@ def c_file(funcs: Mapping[str, PrimFunc], exported: Collection[str]) -> CFile:
         except DiagnosticError as fault:
             _collect(fault, found)
     found.check()
-    names = {name: needs.fresh(PREFIX + identifier(name)) for name in lowered}
+    names = {name: needs.fresh(PREFIX + prefix(name)) for name in lowered}
     bodies: list[str] = []
     for name in _callees_first(lowered):
         try:

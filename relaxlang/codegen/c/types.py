@@ -82,5 +82,11 @@ def _extreme(value: np.float32) -> bool:
 
 def identifier(name: str) -> str:
     """A name with what C does not allow replaced."""
+    made = prefix(name)
+    return f"{made}_" if made in KEYWORDS else made
+
+
+def prefix(name: str) -> str:
+    """The same for the beginning of a longer name, which no keyword clashes with."""
     made = _FOREIGN.sub("_", name) or "_"
-    return f"_{made}" if made[0].isdigit() else f"{made}_" if made in KEYWORDS else made
+    return f"_{made}" if made[0].isdigit() else made
