@@ -87,14 +87,19 @@ class OperatorFunction:
 
     @property
     def __signature__(self) -> _inspect.Signature:
-        return _inspect.Signature([_parameter(p) for p in self.definition.params])
+        made: list[_inspect.Parameter] = []
+        for param in self.definition.params:
+            after = bool(made) and made[-1].kind in (_inspect.Parameter.VAR_POSITIONAL, _inspect.Parameter.KEYWORD_ONLY)
+            made.append(_parameter(param, by_name=after))
+        return _inspect.Signature(made)
 
     def __repr__(self) -> str:
         return f"<operator {signature_text(self.definition)}>"
 
 
-def _parameter(param: OpParam) -> _inspect.Parameter:
-    kind = _inspect.Parameter.VAR_POSITIONAL if param.variadic else _inspect.Parameter.POSITIONAL_OR_KEYWORD
+def _parameter(param: OpParam, by_name: bool) -> _inspect.Parameter:
+    kinds = _inspect.Parameter
+    kind = kinds.VAR_POSITIONAL if param.variadic else kinds.KEYWORD_ONLY if by_name else kinds.POSITIONAL_OR_KEYWORD
     if param.variadic or param.default is None:
         return _inspect.Parameter(param.name, kind)
     return _inspect.Parameter(param.name, kind, default=_default(param.default))

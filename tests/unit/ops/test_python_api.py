@@ -35,6 +35,7 @@ def test_names_documentation_and_signatures_come_from_the_definitions() -> None:
     assert "softmax" in dir(op.nn) and "nn" in dir(op) and "add" in dir(op)
     assert op.nn.softmax.__doc__.startswith("R.nn.softmax(data, axis=-1)")
     assert str(inspect.signature(op.sum)) == "(x, axis=None, keepdims=False)"
+    assert str(inspect.signature(op.print)) == "(*values, format='')"
     assert str(inspect.signature(op.eye)) == "(n, m='n', k=0, dtype='float32')"
     assert repr(op.nn.relu) == "<operator R.nn.relu(data)>"
 
