@@ -165,6 +165,45 @@ def main(x: R.Tensor((1024,), "float32")):
     assert f"#define CHAIN_WORKSPACE_SIZE {made.library.report['chain']['workspace_bytes']}\n" in made.get_header()
 
 
+KEYWORDS = """
+@R.function
+def main(
+    x: R.Tensor((1, 1, 49, 10), "float32"), w0: R.Tensor((64, 1, 10, 4), "float32"), b0: R.Tensor((64,), "float32"),
+    d1: R.Tensor((64, 1, 3, 3), "float32"), p1: R.Tensor((64, 64, 1, 1), "float32"), b1: R.Tensor((64,), "float32"),
+    d2: R.Tensor((64, 1, 3, 3), "float32"), p2: R.Tensor((64, 64, 1, 1), "float32"), b2: R.Tensor((64,), "float32"),
+    w3: R.Tensor((64, 12), "float32"), b3: R.Tensor((12,), "float32"),
+) -> R.Tensor((1, 12), "float32"):
+    with R.dataflow():
+        h0 = R.nn.conv2d(x, w0, strides=(2, 2), padding=(4, 1, 5, 1))
+        a0 = R.nn.relu(h0 + R.reshape(b0, (1, 64, 1, 1)))
+        h1 = R.nn.conv2d(R.nn.conv2d(a0, d1, padding=(1, 1), groups=64), p1)
+        a1 = R.nn.relu(h1 + R.reshape(b1, (1, 64, 1, 1)))
+        h2 = R.nn.conv2d(R.nn.conv2d(a1, d2, padding=(1, 1), groups=64), p2)
+        a2 = R.nn.relu(h2 + R.reshape(b2, (1, 64, 1, 1)))
+        scores = R.nn.softmax(R.mean(a2, axis=[2, 3]) @ w3 + b3)
+        R.output(scores)
+    return scores
+"""
+
+
+def test_a_keyword_spotter_fits_a_small_device(tmp_path: Path) -> None:
+    mod = relaxlang.parse(KEYWORDS)
+    rng = np.random.default_rng(0)
+    shapes = {p.name: tuple(d.value for d in p.struct_info.dims) for p in mod["main"].params}
+    arrays = {name: rng.normal(0, 0.1, shape).astype(np.float32) for name, shape in shapes.items()}
+    x = arrays.pop("x")
+    made = relaxlang.build(
+        mod, "c", executor=relaxlang.Executor("aot", C_STYLE), runtime="c", params=arrays, mod_name="net"
+    )
+    assert isinstance(made, AotExecutorFactory)
+    host = available("host")
+    (answer,) = run_in_c(made, (x,), tmp_path, host, source=True)
+    np.testing.assert_allclose(answer, relaxlang.build(mod, params=arrays)["main"](x), rtol=1e-4, atol=1e-6)
+    command([*host.compiler, "-std=c99", "-Os", "-c", "net.c", "-o", "net.o"], tmp_path)
+    text, data, bss = (int(n) for n in command(["size", "net.o"], tmp_path).splitlines()[1].split()[:3])
+    assert text + data + bss <= 256 << 10
+
+
 @pytest.mark.parametrize("program", ["shapes", "branches", "packed"])
 def test_what_a_library_cannot_say_is_refused(program: str) -> None:
     with pytest.raises(DiagnosticError) as caught:
