@@ -26,7 +26,7 @@ from relaxlang.ir.struct_info import (
     TupleStructInfo,
 )
 from relaxlang.syntax import tree
-from relaxlang.syntax.comptime import Evaluator, Scope, Value, describe, error, silent
+from relaxlang.syntax.comptime import BUILTINS, Evaluator, Scope, Value, describe, error, silent
 from relaxlang.syntax.core_ops import CORE_OPS
 from relaxlang.syntax.elaborate.annotations import WILDCARD
 from relaxlang.syntax.elaborate.dims import define_dimensions, quoted_tree
@@ -49,6 +49,24 @@ INFIX = {
     "==": "equal", "!=": "not_equal", "<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal",
 }  # fmt: skip
 """What Python's operators mean between tensors."""
+BITWISE = {
+    "&": ("logical_and", "bitwise_and"), "|": ("logical_or", "bitwise_or"), "^": ("logical_xor", "bitwise_xor"),
+    "<<": ("left_shift", "left_shift"), ">>": ("right_shift", "right_shift"),
+}  # fmt: skip
+"""The operators on bits between tensors: on truth values, and on integers."""
+
+
+class BuiltinOrOperator(Value):
+    """`sum`, alone: the builtin for values known while compiling, the operator of scripts of 2021 for tensors."""
+
+    def __init__(self, builtin: Any, operator: Any) -> None:
+        self.builtin = builtin
+        self.operator = operator
+        self.kind = builtin.kind
+
+    def call(self, ev: Evaluator, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> Any:
+        known = not any(isinstance(a, relax.Expr) for a in (*args, *kwargs.values()))
+        return ev.call(self.builtin if known else self.operator, args, kwargs, node)
 
 
 class Frame:
@@ -164,7 +182,8 @@ class RelaxElaborator(Evaluator):
         if isinstance(node, tree.Name) and scope.find(node.id) is None and node.id not in BARE_NAMES:
             found = scope.find("R")
             if found is not None and self.unit.operators.has(node.id):
-                return self.attribute(found.names["R"], node.id, node.span)
+                operator = self.attribute(found.names["R"], node.id, node.span)
+                return BuiltinOrOperator(BUILTINS[node.id], operator) if node.id in BUILTINS else operator
         return self.expr(node, scope)
 
     def call_node(self, node: tree.Call, scope: Scope) -> Any:
@@ -194,11 +213,17 @@ class RelaxElaborator(Evaluator):
             left, right = _as_scalar(a), _as_scalar(b)
             if left is not None and right is not None:
                 return super().binary(op, left, right, span)
-            name = self.unit.operators.sugar(op) if op not in INFIX else INFIX[op]
+            name = self._operator_of(op, a, b)
             if name is None or not self._tensorial(a) or not self._tensorial(b):
                 raise error("RLX0112", f"`{op}` is not defined for {self.said(a)} and {self.said(b)}", span)
             return self.operator(name, [a, b], {}, span)
         return super().binary(op, a, b, span)
+
+    def _operator_of(self, symbol: str, *operands: Any) -> str | None:
+        """The name of the operator that a symbol stands for between operands."""
+        if symbol in BITWISE:
+            return BITWISE[symbol][not any(_is_truth(a) for a in operands)]
+        return INFIX.get(symbol) or self.unit.operators.sugar(symbol)
 
     @staticmethod
     def _tensorial(value: Any) -> bool:
@@ -208,7 +233,7 @@ class RelaxElaborator(Evaluator):
         if isinstance(a, relax.Expr):
             if op == "+":
                 return a
-            name = {"-": "negative", "not": "logical_not", "~": "logical_not"}[op]
+            name = {"-": "negative", "not": "logical_not", "~": "logical_not" if _is_truth(a) else "bitwise_not"}[op]
             return self.operator(name, [a], {}, span)
         return super().unary(op, a, span)
 
@@ -438,3 +463,10 @@ def _as_scalar(value: Any) -> Any:
         info = value.struct_info
         return info.value if isinstance(info, PrimStructInfo) else None
     return value if isinstance(value, (int, PrimExpr)) else None
+
+
+def _is_truth(value: Any) -> bool:
+    """Whether a value is a truth value, or a tensor of such."""
+    info = value.struct_info if isinstance(value, relax.Expr) else None
+    of = info.dtype if isinstance(info, (TensorStructInfo, PrimStructInfo)) else None
+    return isinstance(value, bool) or (of is not None and of.is_bool)

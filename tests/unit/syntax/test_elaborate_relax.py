@@ -245,3 +245,21 @@ def test_an_object_says_nothing() -> None:
     made = func('y: R.Tensor((4,), "float32") = o\nreturn y', "o: R.Object")
     assert isinstance(bindings(made)[0], relax.MatchCast)
     assert func("y: R.Object = x\nreturn y").ret_struct_info is OBJECT
+
+
+def test_operators_on_bits() -> None:
+    """Between truth values they are logical ones."""
+    found = func(
+        "a = (x > 0) & (x < 1)\nb = i ^ (i << 1)\nreturn (~a, ~b, True | a)", f'{X}, i: R.Tensor((3,), "int32")'
+    )
+    names = [b.value.op.name for b in bindings(found) if isinstance(b, relax.VarBinding) and hasattr(b.value, "op")]
+    assert names == [
+        "greater", "less", "logical_and", "left_shift", "bitwise_xor", "logical_not", "bitwise_not", "logical_or",
+    ]  # fmt: skip
+
+
+def test_builtins_are_for_known_values_and_operators_for_tensors() -> None:
+    text = 'K = [1, 2]\n@R.function\ndef f(x: R.Tensor((sum(K), max(K)), "float32")):\n    return sum(x)\n'
+    found = parse(text)["f"]
+    assert str(found.params[0].struct_info) == 'R.Tensor((3, 2), "float32")'
+    assert str(found.ret_struct_info) == 'R.Tensor((), "float32")'
