@@ -19,6 +19,7 @@ from relaxlang.ir.struct_info import (
 )
 from relaxlang.ir.visit import free_vars, substitute
 from relaxlang.ops.body import Computed, OpEvaluator
+from relaxlang.ops.layouts import Axis, layout_axes
 from relaxlang.ops.reductions import REDUCERS, reduce_with
 from relaxlang.ops.values import Erased, TensorValue, Unknown, as_dim, from_dim
 from relaxlang.syntax import tree
@@ -123,7 +124,13 @@ def _unmapped(ev: OpEvaluator, args: list[Any], kwargs: dict[str, Any], node: tr
     return inverse.map_indices(index, ev.analyzer), ev.analyzer.simplify(substitute(padding, values))
 
 
+def _layout_axes(ev: Evaluator, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> tuple[Axis, ...]:
+    """`layout_axes(layout)`: the dimensions of a layout."""
+    return layout_axes(args[0])
+
+
 FUNCTIONS: dict[str, Value] = {
+    "layout_axes": _builtin("layout_axes", _layout_axes, anywhere=True),
     "mapped_shape": _builtin("mapped_shape", _mapped_shape),
     "unmapped": _builtin("unmapped", _unmapped),
     "number": _builtin("number", _number),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -17,6 +16,7 @@ from relaxlang.ir.prim import PrimExpr
 from relaxlang.ir.struct_info import StructInfo, TupleStructInfo
 from relaxlang.ir.visit import on
 from relaxlang.ops import Operators, default_operators
+from relaxlang.ops.layouts import is_packed, layout_axes
 from relaxlang.ops.rules import Layouts, plain_layout, tensors_in
 from relaxlang.passes.base import FunctionPass, PassContext
 from relaxlang.passes.relax.rewriting import OperatorRewriter, dims, without_unused
@@ -234,20 +234,6 @@ class _Converter(OperatorRewriter):
 
 
 # --- layouts ----------------------------------------------------------------------------------------------------------
-Axis: TypeAlias = tuple[str, int]
-"""A dimension of a layout: its letter, and for an inner part the size of the blocks (else 0)."""
-
-
-def axes_of(layout: str) -> list[Axis]:
-    """The dimensions of a layout, in order."""
-    return [(c.upper(), int(n or 0)) for n, c in re.findall(r"(\d*)([A-Za-z])", layout)]
-
-
-def is_packed(layout: str) -> bool:
-    """Whether a dimension is kept in blocks."""
-    return any(size for _, size in axes_of(layout))
-
-
 def permutation(at: str, to: str) -> tuple[int, ...]:
     """The dimensions of a tensor in one layout in the order of another."""
     return tuple(at.index(c) for c in to)
@@ -260,14 +246,14 @@ def divides(layout: str, shape: tuple[PrimExpr, ...] | None) -> bool:
     zero = prim.const(0, prim.INT64)
     return shape is not None and all(
         Analyzer().can_prove_equal(prim.FloorMod(shape[ord(c) - ord("A")], prim.const(size, prim.INT64)), zero)
-        for c, size in axes_of(layout)
+        for c, size in layout_axes(layout)
         if size
     )
 
 
 def into_blocks(layout: str) -> IndexMap:
     """The map from plain tensors to those in a layout."""
-    axes = axes_of(layout)
+    axes = layout_axes(layout)
     block = {c: size for c, size in axes if size}
     variables = {c: prim.Var(f"i{ord(c) - ord('A')}", prim.INT64) for c in sorted({c for c, _ in axes})}
 
@@ -283,7 +269,7 @@ def into_blocks(layout: str) -> IndexMap:
 
 def out_of_blocks(layout: str) -> IndexMap:
     """The map from tensors in a layout to plain ones."""
-    axes = axes_of(layout)
+    axes = layout_axes(layout)
     variables = {axis: prim.Var(f"i{k}", prim.INT64) for k, axis in enumerate(axes)}
     block = {c: size for c, size in axes if size}
 
