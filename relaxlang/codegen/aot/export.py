@@ -42,6 +42,7 @@ def symbols(library: AotLibrary) -> list[str]:
         found += [f"{name}_run", f"{name}_message", PREFIX + program.entry]
         if library.interface.kernels:
             found += [f"{name}_{prefix(k)}" for k in kernels(program)]
+        found += [f"{name}_find"] if library.interface.find else []
     return found
 
 

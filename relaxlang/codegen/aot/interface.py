@@ -41,12 +41,12 @@ _EXTERN_END = "#ifdef __cplusplus\n}\n#endif"
 @dataclass(frozen=True)
 class Interface:
     """How the library is called: `packed` by DLPack tensors, else by structs; `kernels` says whether kernels can be
-    called by themselves; alignments in bytes."""
+    called by themselves, `find` whether they are found by name at run time; the alignment is in bytes."""
 
     packed: bool = True
     kernels: bool = True
+    find: bool = False
     workspace_alignment: int = 16
-    constant_alignment: int = 16
 
 
 def checked_ports(program: Program) -> tuple[Port, ...]:
@@ -89,6 +89,9 @@ def _declarations(program: Program, interface: Interface) -> list[str]:
         parts.append(
             f"/* The kernels by themselves: pointers to the data of each buffer, then to each scalar. */\n{listed}"
         )
+    if interface.find:
+        kind = f"typedef int32_t (*{name}_function)(void *const *args, int32_t num_args);"
+        parts.append(f"/* The kernel of a name, or NULL. */\n{kind}\n{name}_function {name}_find(const char *name);")
     return parts
 
 
@@ -134,6 +137,9 @@ def c_interface(program: Program, interface: Interface, messages: list[str]) -> 
     parts.append(_messages(name, texts))
     if interface.kernels:
         parts += [_kernel_entry(name, k, program.functions[k]) for k in kernels(program)]
+    if interface.find:
+        lines = "".join(f'  if (!strcmp(name, "{k}")) return {name}_{prefix(k)};\n' for k in kernels(program))
+        parts.append(f"{name}_function {name}_find(const char *name) {{\n{lines}  return NULL;\n}}")
     return "\n\n".join(parts)
 
 

@@ -92,6 +92,8 @@ class AotLibrary:
                     emit_function(context, lowered[name], context.callees[name], "internal ", entry=False)
         if self.interface.packed:
             context.module.add(f"{DL_TENSOR}\n\n{LLVM_FITS}")
+        if self.interface.find:
+            context.module.external("strcmp", "i32", ["ptr", "ptr"])
         for program in self.programs:
             context.module.add(llvm_interface(program, self.interface, context.messages, context.callees))
         text = context.text(self.target.mtriple, compile.layout(self.target))
@@ -183,7 +185,8 @@ def build_aot(lowered: IRModule, config: CompilerConfig) -> RuntimeModule:
     linked = options.flag("link-params") or config.runtime.flag("link-params")
     alignments = (int(options["workspace-byte-alignment"]), int(options["constant-byte-alignment"]))
     layout = Layout(*alignments, linked)
-    interface = Interface(packed, not options.flag("unpacked-api"), layout.workspace_alignment)
+    find = config.runtime.flag("system-lib")
+    interface = Interface(packed, find or not options.flag("unpacked-api"), find, layout.workspace_alignment)
     name, kernels = prefix(config.mod_name), dict(lowered.prim_funcs())
     programs = tuple(
         make_program(name if function == "main" or len(graphs) == 1 else f"{name}_{function}", graph,

@@ -85,7 +85,28 @@ def llvm_interface(program: Program, interface: Interface, messages: list[str], 
     parts.append(_messages(name, all_messages(program, interface, messages)))
     if interface.kernels:
         parts += [_kernel_entry(name, k, symbols[k], program.functions[k]) for k in kernels(program)]
+    if interface.find:
+        parts.append(_find(name, kernels(program)))
     return "\n".join(parts)
+
+
+def _find(name: str, names: Sequence[str]) -> str:
+    """The function that finds a kernel by name."""
+    head, lines = [], [f"define ptr @{name}_find(ptr %name) {{", "  br label %try0"]
+    for k, kernel in enumerate(names):
+        raw = kernel.encode() + b"\0"
+        text = "".join(chr(c) if 32 <= c < 127 and c not in (34, 92) else f"\\{c:02X}" for c in raw)
+        head.append(f'@{name}_name{k} = internal constant [{len(raw)} x i8] c"{text}"')
+        lines += [
+            f"try{k}:",
+            f"  %order{k} = call i32 @strcmp(ptr %name, ptr @{name}_name{k})",
+            f"  %same{k} = icmp eq i32 %order{k}, 0",
+            f"  br i1 %same{k}, label %found{k}, label %try{k + 1}",
+            f"found{k}:",
+            f"  ret ptr {symbol(f'{name}_{prefix(kernel)}')}",
+        ]
+    lines += [f"try{len(names)}:", "  ret ptr null", "}", ""]
+    return "\n".join([*head, *lines])
 
 
 def _call(program: Program, args: Sequence[str]) -> str:

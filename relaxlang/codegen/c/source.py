@@ -104,7 +104,8 @@ def _text(needs: FileNeeds, bodies: Iterable[str], tail: Iterable[str], includes
     headers = ["math.h", "stdbool.h", "stddef.h", "stdint.h"]
     headers += ["stdio.h"] if needs.uses_print else []
     headers += ["stdlib.h"] if needs.uses_heap else []
-    headers += ["string.h"] if any("memcpy" in h.text for h in needs.helpers.values()) else []
+    texts = [*(h.text for h in needs.helpers.values()), *tail]
+    headers += ["string.h"] if any("memcpy(" in t or "strcmp(" in t for t in texts) else []
     parts = [f"/* Made by relaxlang {__version__}. */"]
     parts.append("\n".join([*(f"#include <{h}>" for h in headers), *(f'#include "{h}"' for h in includes)]))
     if needs.externals:

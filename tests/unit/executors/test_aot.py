@@ -18,7 +18,7 @@ from relaxlang.codegen.aot.library import AotExecutorFactory
 C_STYLE = {"unpacked-api": True, "interface-api": "c"}
 
 
-def built(name: str = "mlp", target: str = "llvm", runtime: str = "c", **options: Any) -> AotExecutorFactory:
+def built(name: str = "mlp", target: str = "llvm", runtime: Any = "c", **options: Any) -> AotExecutorFactory:
     made = relaxlang.build(
         PROGRAMS[name].module(), target, executor=relaxlang.Executor("aot", options), runtime=runtime, mod_name="net"
     )
@@ -98,6 +98,27 @@ int main(void) {
     first, *rest = command(["./program"], tmp_path).splitlines()
     assert first == "net_run takes 4 tensors"
     assert rest == ["argument 0 is not `x`, float32 (2, 3), contiguous"] * 3
+
+
+@pytest.mark.parametrize("suffix", [".c", ".o"])
+def test_a_kernel_is_found_by_name(tmp_path: Path, suffix: str) -> None:
+    runtime = relaxlang.Runtime("c", {"system-lib": True})
+    made = built("functions", "c" if suffix == ".c" else "llvm", runtime, **C_STYLE)
+    made.export_library(tmp_path / f"net{suffix}")
+    (tmp_path / "main.c").write_text("""\
+#include <stdio.h>
+#include "net.h"
+int main(void) {
+  float x[16] = {1, 2, 3}, y[16] = {0};
+  void *args[] = {x, y};
+  if (net_find("single")) return 1;
+  if (!net_find("double") || net_find("double")(args, 3) == 0 || net_find("double")(args, 2)) return 2;
+  printf("%g %g %g", y[0], y[1], y[2]);
+  return 0;
+}
+""")
+    command(["gcc", "-std=c99", "-Wall", "-Werror", "main.c", f"net{suffix}", "-o", "program", "-lm"], tmp_path)
+    assert command(["./program"], tmp_path) == "2 4 6"
 
 
 def test_two_libraries_in_one_program(tmp_path: Path) -> None:
