@@ -95,17 +95,20 @@ def lower(
     target: Any = None,
     context: PassContext | None = None,
 ) -> IRModule:
-    """The module after a pipeline; what the code generator takes when the pipeline ends as the default one does."""
+    """The module after a pipeline; what the code generator takes when the pipeline ends as the default one does.
+
+    `target` counts before the one on the module, that before the context's, and without any it is this machine.
+    """
     require_module(mod)
-    from relaxlang.ir.configuration.compiler_config import CompilerConfig
+    from relaxlang.ir.configuration.compiler_config import TARGETS, CompilerConfig
+    from relaxlang.ir.configuration.target import Target
     from relaxlang.passes.pipelines import pipeline as read_pipeline
 
     ctx = _context(context)
-    if ctx.target is None:
-        ctx.target = target if target is not None else CompilerConfig.of(mod).primitive_target
-    if ctx.evaluate is None:
-        ctx.evaluate = evaluate
-    return read_pipeline(pipeline)(mod, ctx)
+    chosen = ctx.target if target is None else Target(target)
+    if target is None and TARGETS in mod.attrs:
+        chosen = CompilerConfig.of(mod).primitive_target
+    return read_pipeline(pipeline)(mod, ctx.compiling(chosen or Target(), evaluate))
 
 
 def evaluate(func: PrimFunc, args: list[Any]) -> None:
@@ -174,10 +177,13 @@ def with_config(
     context: PassContext | None = None,
 ) -> IRModule:
     """The module with what `build` would be asked for as its attributes."""
+    from relaxlang.ir.configuration.compiler_config import TARGETS
     from relaxlang.ir.configuration.configure import configure
 
-    settings = _context(context).settings()
-    return configure(mod, target, target_host, executor, runtime, mod_name, settings).put_on(mod)
+    ctx = _context(context)
+    if target is None and TARGETS not in mod.attrs:
+        target = ctx.target
+    return configure(mod, target, target_host, executor, runtime, mod_name, ctx.settings()).put_on(mod)
 
 
 def generate(lowered: IRModule, target: Any = None) -> RuntimeModule:

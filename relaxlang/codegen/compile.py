@@ -103,8 +103,13 @@ def _first_line(text: str) -> str:
 
 
 def object_code(text: str, target: Target) -> bytes:
-    """Object code of an IR text."""
-    return bytes(machine(target).emit_object(optimized(text, target)))
+    """Object code of an IR text. RLX5004 for platforms that LLVM makes assembly for but no object files."""
+    module = optimized(text, target)
+    try:
+        return bytes(machine(target).emit_object(module))
+    except RuntimeError as error:
+        fail("RLX5004", f"LLVM makes no object files for `{target.mtriple}`: {str(error).lower()}",
+             help="`--emit=asm` shows the code")  # fmt: skip
 
 
 def assembly(text: str, target: Target) -> str:

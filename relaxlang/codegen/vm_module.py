@@ -20,5 +20,5 @@ def build_vm(lowered: IRModule, config: CompilerConfig) -> RuntimeModule:
     emit_functions(lowered, builder)
     executable = builder.get(tuple(k.object_code for k in kernels.values()))
     made = runtime_module(executable, loaded, lowered)
-    made.exec_mode = config.executor.options["exec-mode"]
+    made.exec_mode = "bytecode" if config.executor.options.get("exec-mode") == "bytecode" else "native"
     return made

@@ -10,6 +10,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar, Token
+from copy import copy
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
@@ -185,6 +186,13 @@ class PassContext:
         self.target = target
         self.evaluate = evaluate
         self._token: Token[PassContext | None] | None = None
+
+    def compiling(self, target: Any, evaluate: Callable[..., Any]) -> PassContext:
+        """The context of one compilation: this one with that target, and with a way to run functions where it states
+        none. It itself stays as it is, and serves for other targets."""
+        made = copy(self)
+        made.target, made.evaluate = target, self.evaluate or evaluate
+        return made
 
     @staticmethod
     def current() -> PassContext:

@@ -8,7 +8,7 @@ from typing import Any
 
 from relaxlang.ir.attrs import EMPTY, Attrs
 from relaxlang.ir.configuration.executor import Executor
-from relaxlang.ir.configuration.frozen import frozen_attrs
+from relaxlang.ir.configuration.frozen import freeze_attrs
 from relaxlang.ir.configuration.runtime import Runtime
 from relaxlang.ir.configuration.target import Target
 from relaxlang.ir.module import IRModule
@@ -72,7 +72,7 @@ class CompilerConfig:
         """The module with this configuration as its attributes, which no later pass may change."""
         bare = mod.with_attrs(mod.attrs.without(*ATTRIBUTES, "frozen_attrs"))
         names = dict.fromkeys((*mod.attrs.get("frozen_attrs", ()), *ATTRIBUTES))
-        return frozen_attrs(bare.with_attrs(Attrs({**bare.attrs, **self.to_attrs()})), *names)
+        return freeze_attrs(bare.with_attrs(Attrs({**bare.attrs, **self.to_attrs()})), *names)
 
     @staticmethod
     def of(mod: IRModule) -> CompilerConfig:

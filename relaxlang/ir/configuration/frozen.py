@@ -13,7 +13,7 @@ from relaxlang.ir.module import IRModule
 FROZEN = "frozen_attrs"
 
 
-def frozen_attrs(mod: IRModule, *names: str) -> IRModule:
+def freeze_attrs(mod: IRModule, *names: str) -> IRModule:
     """The module with some more of its attributes frozen. RLX3141 for one that it does not have."""
     for name in names:
         if name not in mod.attrs:

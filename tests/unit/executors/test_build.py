@@ -1,0 +1,164 @@
+"""`build`: what it takes, and what it writes onto the module."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+import relaxlang
+from relaxlang import CompilerConfig, Executor, Runtime, Target
+from relaxlang.base.diagnostics import DiagnosticError
+from relaxlang.codegen.executors import register_executor
+from relaxlang.codegen.vm_module import build_vm
+from relaxlang.ir.attrs import Attrs
+from relaxlang.ir.configuration.frozen import freeze_attrs
+from relaxlang.ir.configuration.kinds import Kind, Option
+from relaxlang.ir.module import IRModule
+from relaxlang.passes.base import Pass, PassContext, PassInstrument
+from relaxlang.runtime.module import VMExecutorFactory
+
+STATIC = relaxlang.parse("""
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((4,), "float32"), w: R.Tensor((4,), "float32")):
+        y = R.call_tir(Module.double, (R.add(x, w),), out_sinfo=R.Tensor((4,), "float32"))
+        return y
+
+    @T.prim_func
+    def double(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+        for i in range(4):
+            with T.block("b"):
+                vi = T.axis.spatial(4, i)
+                B[vi] = A[vi] * T.float32(2)
+""")
+KERNEL = relaxlang.parse("""
+@T.prim_func
+def double(A: T.Buffer((n,), "float32"), B: T.Buffer((n,), "float32")):
+    for i in range(n):
+        B[i] = A[i] * T.float32(2)
+""")
+X = np.arange(4, dtype=np.float32)
+W = np.ones(4, np.float32)
+
+
+def failure(function: Any, *args: Any, **named: Any) -> str:
+    with pytest.raises(DiagnosticError) as caught:
+        function(*args, **named)
+    return str(caught.value)
+
+
+class Watch(PassInstrument):
+    """Notes the configuration that each pass can read."""
+
+    def __init__(self) -> None:
+        self.seen: list[CompilerConfig] = []
+
+    def after(self, mod: IRModule, step: Pass) -> None:
+        self.seen.append(CompilerConfig.of(mod))
+
+
+@pytest.mark.parametrize("executor", ["vm", "graph", Executor("graph", {"link-params": True})])
+def test_every_argument(executor: Any) -> None:
+    watch = Watch()
+    context = PassContext(config={"mine": [1, "two"], "other": object()}, instruments=[watch], disabled=["merge-loops"])
+    built = relaxlang.build(
+        STATIC, Target("llvm -num-cores=1"), "llvm", executor, Runtime("cpp"), {"w": W}, "net", "default", context
+    )
+    np.testing.assert_array_equal(built["main"](X), 2 * (X + W))
+    config = CompilerConfig.of(built.ir_module)
+    assert config.executor == Executor(executor) and config.mod_name == "net" and config.primitive_target.num_cores == 1
+    assert len(watch.seen) > 10 and all(seen == config for seen in watch.seen)
+    assert config.pass_context == Attrs(
+        {"opt_level": 2, "disabled": ["merge-loops"], "config": {"mine": [1, "two"], "other": "<object>"}}
+    )
+    assert context.target is None and context.evaluate is None, "a context serves for many compilations"
+    again = relaxlang.build(relaxlang.parse(built.ir_module.script()))
+    assert type(again) is type(built) and CompilerConfig.of(again.ir_module).executor == config.executor
+    np.testing.assert_array_equal(again["main"](X), 2 * (X + W))
+
+
+@pytest.mark.parametrize("executor", ["vm", "graph"])
+def test_modules_of_kernels_alone_have_no_executor(executor: str) -> None:
+    built = relaxlang.build(KERNEL, executor=executor)
+    out = np.zeros(4, np.float32)
+    built["double"](X, out)
+    np.testing.assert_array_equal(out, 2 * X)
+    assert built.function_names == ["double"] and "create_executor" not in built
+    assert "RLX6008" in failure(built.create_executor)
+    assert CompilerConfig.of(built.ir_module).executor.kind == executor
+
+
+@pytest.mark.parametrize("executor", ["vm", "graph"])
+def test_kernels_of_a_mixed_module(executor: str) -> None:
+    built, out = relaxlang.build(STATIC, executor=executor), np.zeros(4, np.float32)
+    built["double"](X, out)
+    np.testing.assert_array_equal(out, 2 * X)
+    machine = built["default"](relaxlang.cpu())
+    np.testing.assert_array_equal(machine["main"](X, W), 2 * (X + W))
+    machine["double"](W, out)
+    np.testing.assert_array_equal(out, 2 * W)
+
+
+def test_targets_of_functions() -> None:
+    text = STATIC.script().replace(
+        "cls = Module", 'R.func_attr({"target": {"kind": "llvm", "mcpu": "x86-64-v2"}})\n        cls = Module'
+    )
+    built = relaxlang.build(relaxlang.parse(text), {"default": "llvm -mcpu=x86-64"})
+    assert {o.cpu for o in built.executable.objects} == {"x86-64-v2", "x86-64"}
+    np.testing.assert_array_equal(built["main"](X, W), 2 * (X + W))
+
+
+def test_targets_that_an_executor_cannot_use() -> None:
+    assert "RLX5028" in failure(relaxlang.build, STATIC, "c") and "`llvm`" in failure(relaxlang.build, STATIC, "c")
+    assert "RLX5028" in failure(relaxlang.build, STATIC, runtime="c", executor="graph")
+    assert "RLX5022" in failure(relaxlang.build, STATIC, executor="gaph")
+    assert "RLX5002" in failure(relaxlang.build, STATIC, "llvm -mcup=x")
+    foreign = relaxlang.build(STATIC, "riscv/rv64gc")
+    assert "RLX6008" in failure(foreign["main"], X, W) or "RLX5018" in failure(foreign["main"], X, W)
+
+
+def test_executors_of_ones_own() -> None:
+    seen: list[CompilerConfig] = []
+
+    def back_end(lowered: IRModule, config: CompilerConfig) -> Any:
+        seen.append(config)
+        return build_vm(lowered, config)
+
+    kind = Kind("mine", "a machine with a name of its own", (Option("speed", int, 3, "how fast"),), ("own",))
+    register_executor(kind, back_end, override=True)
+    built = relaxlang.build(STATIC, executor={"kind": "own", "speed": 9})
+    assert isinstance(built, VMExecutorFactory) and seen[0].executor["speed"] == 9
+    assert "mine" in Executor.list_registered()
+
+
+# --- frozen attributes ------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class DropAttrs(Pass):
+    """Forgets what it does not know."""
+
+    def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        return mod.with_attrs(Attrs({k: v for k, v in mod.attrs.items() if k != "Executor"}))
+
+
+@dataclass(frozen=True)
+class ChangeAttrs(Pass):
+    """Changes an attribute."""
+
+    value: int = 0
+
+    def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        return mod.with_attrs(mod.attrs.set("mine", self.value))
+
+
+def test_a_pass_that_loses_a_frozen_attribute_is_stopped() -> None:
+    assert "RLX3140" in failure(relaxlang.build, STATIC, pipeline=[DropAttrs()])
+    assert "the pass `drop-attrs` drops the attribute `Executor`" in failure(
+        relaxlang.build, STATIC, pipeline=[DropAttrs()]
+    )
+    mod = freeze_attrs(STATIC.with_attrs(Attrs({"mine": 1, "free": 2})), "mine")
+    assert ChangeAttrs(1)(mod).attrs["mine"] == 1
+    assert "the pass `change-attrs` changes the attribute `mine`" in failure(ChangeAttrs(2), mod)
+    assert "free" in DropAttrs()(mod).attrs and "RLX3141" in failure(freeze_attrs, mod, "nothing")
+    assert relaxlang.parse(mod.script()).attrs["frozen_attrs"] == ("mine",)
