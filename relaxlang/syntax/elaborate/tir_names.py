@@ -266,6 +266,10 @@ def _evaluate(ev: Evaluator, node: tree.Call, value: Any) -> tir.Stmt:
 # --- attributes and lets ----------------------------------------------------------------------------------------------
 @names("attr", "AttrStmt")
 def _attr(ev: Evaluator, node: tree.Call, of: Any, attr_key: Any = None, value: Any = None) -> Pending:
+    if isinstance(of, dict) and attr_key is None:
+        zero = prim.const(0, prim.INT32)
+        several = [(zero, str(key), scalar(v, node.span)) for key, v in of.items()]
+        return _attributes(several, node.span)
     if not isinstance(attr_key, str):
         raise error("RLX0116", "`T.attr` takes a node, a key and a value", node.span)
     if isinstance(of, list):
@@ -273,10 +277,15 @@ def _attr(ev: Evaluator, node: tree.Call, of: Any, attr_key: Any = None, value: 
     subject = of.var if isinstance(of, tir.IterVar) and attr_key not in ("thread_extent", "virtual_thread") else of
     if isinstance(subject, (bool, int, float)):
         subject = scalar(subject, node.span)
-    given = scalar(value, node.span)
+    return _attributes([(subject, attr_key, scalar(value, node.span))], node.span)
 
-    def declare(body: BodyElaborator, name: str, span: Span | None) -> None:
-        body.wrap(lambda rest: tir.AttrStmt(subject, attr_key, given, rest, span=node.span))
+
+def _attributes(stated: list[tuple[Any, str, PrimExpr]], span: Span | None) -> Pending:
+    """Attributes, node, key and value, of what follows in the scope."""
+
+    def declare(body: BodyElaborator, name: str, at: Span | None) -> None:
+        for one in stated:
+            body.wrap(lambda rest, one=one: tir.AttrStmt(*one, rest, span=span))  # type: ignore[misc]
 
     return Pending("attribute", declare)
 

@@ -141,3 +141,8 @@ P[0, 0] = Q[0, 0] + U[0, 0]"""
     for part in ("layout=T.TileLayout(T.S[(2, 4, 16):(1024, 64, 1)])", "layout=None", "T.TileLayout(T.S[4, 4])"):
         assert part in text
     assert "T.ptx.ld.global_.b32(v[0], " in text and "v[0] = v[0] + T.uint32(2)" in text
+
+
+def test_attributes_in_a_dict() -> None:
+    text = back(kernel('T.attr({"a": 1, "b": "x"})\nA[0] = T.float32(1)'))
+    assert 'T.attr(0, "a", 1)' in text and 'T.attr(0, "b", "x")' in text
