@@ -148,6 +148,9 @@ def build(
     any pass by `CompilerConfig.of(mod)`, and on `ir_module` of the result. A module without Relax functions gives its
     PrimFuncs alone. Raises `DiagnosticError`.
     """
+    from relaxlang.codegen.compilers import compile_apart
+    from relaxlang.ir.configuration.compiler_config import CompilerConfig
+
     require_module(mod)
     context = _context(pass_context)
     mod = with_config(mod, target, target_host, executor, runtime, mod_name, context)
@@ -155,7 +158,11 @@ def build(
         from relaxlang.passes.relax.bind_params import bind_params
 
         mod = bind_params(mod, "main", params)
-    return generate(lower(mod, pipeline, context=context))
+    context = context.compiling(context.target, evaluate)
+    mod, imports = compile_apart(mod, CompilerConfig.of(mod), context)
+    built = generate(lower(mod, pipeline, context=context))
+    built.imports = imports
+    return built
 
 
 def _context(given: PassContext | None) -> PassContext:

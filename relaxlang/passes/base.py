@@ -187,7 +187,7 @@ class PassContext:
         self.evaluate = evaluate
         self._token: Token[PassContext | None] | None = None
 
-    def compiling(self, target: Any, evaluate: Callable[..., Any]) -> PassContext:
+    def compiling(self, target: Any, evaluate: Callable[..., Any] | None = None) -> PassContext:
         """The context of one compilation: this one with that target, and with a way to run functions where it states
         none. It itself stays as it is, and serves for other targets."""
         made = copy(self)

@@ -69,9 +69,15 @@ class Bytecode:
     `frame.registers`, and stops the run by raising.
     """
 
-    def __init__(self, executable: Executable, kernels: Mapping[str, Kernel], machine: object) -> None:
+    def __init__(
+        self,
+        executable: Executable,
+        kernels: Mapping[str, Kernel],
+        machine: object,
+        imports: Mapping[str, Callable[..., Any]] | None = None,
+    ) -> None:
         self.on_instruction: Callable[[Frame], Any] | None = None
-        linkage = Linkage(executable, kernels, machine, self.function)
+        linkage = Linkage(executable, kernels, machine, self.function, imports)
         self._codes = {
             index: Code(executable, function, linkage, self._code)
             for index, function in enumerate(executable.functions)

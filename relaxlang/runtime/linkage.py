@@ -48,8 +48,11 @@ class Linkage:
         kernels: Mapping[str, Kernel],
         machine: object,
         closure: Callable[[int], Any],
+        imports: Mapping[str, Callable[..., Any]] | None = None,
     ) -> None:
-        """`machine` is what builtins receive as the machine; `closure` gives the VM function of an index as a value."""
+        """`machine` is what builtins receive as the machine; `closure` gives the VM function of an index as a value;
+        `imports` are called by name like packed functions."""
+        self.imports = imports or {}
         self.executable = executable
         self.kernels = kernels
         self.machine = machine
@@ -67,7 +70,7 @@ class Linkage:
         function = self.executable.functions[index]
         if isinstance(function, KernelFunction):
             return self.kernel(function.name).run
-        return BUILTINS.get(function.name) or packed(function.name)
+        return BUILTINS.get(function.name) or packed(function.name, self.imports.get(function.name))
 
     def value(self, arg: Arg) -> Any:
         """What an operand other than a register stands for."""
@@ -89,10 +92,11 @@ def call_foreign(closure: Any, values: Sequence[Any]) -> Any:
     return guarded(str(getattr(closure, "name", None) or getattr(closure, "__name__", closure)), closure, values)
 
 
-def packed(name: str) -> Callable[..., Any]:
-    """The packed function of that name as programs call it: found now if it exists, else at its first call (RLX6008 if
-    there is none then either); what it raises becomes a `PackedFunctionError`, what it returns the machine's form."""
-    function = find_func(name)
+def packed(name: str, imported: Callable[..., Any] | None = None) -> Callable[..., Any]:
+    """The packed function of that name (`imported` if given) as programs call it: found now if it exists, else at its
+    first call (RLX6008 if there is none then either); what it raises becomes a `PackedFunctionError`, what it returns
+    the machine's form."""
+    function = imported or find_func(name)
 
     def call(*args: Any) -> Any:
         chosen = function or find_func(name)

@@ -71,13 +71,15 @@ class RuntimeModule:
     `rt_mod["name"]` is a kernel, called with all its buffers, outputs included. What was built for an executor is a
     subclass, which adds the functions that the executor runs, and `"create_executor"` with its alias `"default"`:
     functions from a device to a fresh executor. Executors of one module share nothing that changes. A module of
-    PrimFuncs alone has none. `ir_module` is for the compiler to keep what the program was built from.
+    PrimFuncs alone has none. `ir_module` is for the compiler to keep what the program was built from. `imports` are
+    functions that another compiler made, by name: they are called like packed functions and stay in this process.
 
     `exec_mode` is how machines made from the module run their functions, `native_code` the native program they share.
     """
 
     exec_mode: ExecMode = "native"
     native_code: Program | None = None
+    imports: Mapping[str, PackedFunc] = {}
 
     def __init__(
         self, executable: Executable, kernels: Mapping[str, Kernel] | None = None, ir_module: Any = None
@@ -90,6 +92,8 @@ class RuntimeModule:
         """A function by name; RLX6008 (also a KeyError) when there is none."""
         if name in self.kernels:
             return self.kernels[name]
+        if name in self.imports:
+            return self.imports[name]
         unknown_function(name, "the module has no function", self.function_names)
 
     def __contains__(self, name: object) -> bool:
@@ -98,7 +102,7 @@ class RuntimeModule:
     @property
     def function_names(self) -> list[str]:
         """What `rt_mod[name]` knows."""
-        return list(self.kernels)
+        return [*self.kernels, *self.imports]
 
     def create_executor(self, device: Device | None = None) -> Any:
         """A fresh executor for the module's functions; RLX6008 when it has none."""
@@ -119,6 +123,9 @@ class RuntimeModule:
         """
         shown = os.fspath(path)
         suffix = os.path.splitext(shown)[1]
+        if self.imports:
+            names = ", ".join(f"`{name}`" for name in self.imports)
+            fail("RLX6019", f"cannot export `{shown}`: {names}, made by another compiler, are in this process only")
         if suffix == ".rlxe":
             self.executable.save(shown)
         elif suffix in _exporters:
@@ -146,7 +153,7 @@ class VMExecutorFactory(RuntimeModule):
     @property
     def function_names(self) -> list[str]:
         """What `rt_mod[name]` knows."""
-        return list(dict.fromkeys([*self._relax_names(), *self.kernels, *EXECUTOR_MAKERS]))
+        return list(dict.fromkeys([*self._relax_names(), *super().function_names, *EXECUTOR_MAKERS]))
 
     def create_executor(self, device: Device | None = None) -> VirtualMachine:
         """A fresh machine for the module's Relax functions."""

@@ -60,7 +60,9 @@ class VirtualMachine:
         self._inputs: dict[str, tuple[Any, ...]] = {}
         self._outputs: dict[str, Any] = {}
         self._saved: dict[str, Callable[[], Any]] = {}
+        self._imports = module.imports if isinstance(module, RuntimeModule) else {}
         mode = exec_mode or (module.exec_mode if isinstance(module, RuntimeModule) else "native")
+        mode = "bytecode" if self._imports else mode  # native code finds packed functions in the registry alone
         self._native: Program | None = native_program(module, executable, kernels, mode)
         self._bytecode: Bytecode | None = None
 
@@ -86,7 +88,7 @@ class VirtualMachine:
         if self._bytecode is None:
             from relaxlang.runtime.bytecode import Bytecode as Machine
 
-            self._bytecode = Machine(self.executable, self._kernels, self)
+            self._bytecode = Machine(self.executable, self._kernels, self, self._imports)
         return self._bytecode
 
     # Calling
@@ -100,6 +102,8 @@ class VirtualMachine:
             return (self._native or self._interpreter).function(index)
         if name in self._kernels:
             return self._kernels[name]
+        if name in self._imports:
+            return self._imports[name]
         unknown_function(name, "the executable has no function", self.function_names)
 
     def __contains__(self, name: object) -> bool:
@@ -109,7 +113,7 @@ class VirtualMachine:
     def function_names(self) -> list[str]:
         """What `vm[name]` knows: Relax functions, kernels and saved functions."""
         relax = [f.name for f in self.executable.vm_functions()]
-        return list(dict.fromkeys([*relax, *self._kernels, *self._saved]))
+        return list(dict.fromkeys([*relax, *self._kernels, *self._imports, *self._saved]))
 
     def invoke_closure(self, closure: Callable[..., Any], *args: Any) -> Any:
         """Call a closure that a function has returned."""

@@ -207,6 +207,11 @@ COMPILER: dict[str, CodeInfo] = {
         "Code that may not allocate while it runs has a workspace of a fixed size, so the shapes of all intermediates must "
         "be constants: give symbolic dimensions values first, by `bind-symbolic-vars`.",
     ),
+    "RLX5033": CodeInfo(
+        "unknown compiler of a function",
+        "`R.func_attr({\"target\": {\"kind\": \"llvm\", \"compiler\": \"graph\"}})` has one function compiled by another "
+        "compiler than the rest of its module; `register_compiler` adds compilers to `vm`, `graph` and `interpreter`.",
+    ),
     "RLX5029": CodeInfo(
         "program that an executor cannot run",
         "The executors `graph` and `aot` run a fixed list of kernel calls: every shape is a number, there is no control "

@@ -9,6 +9,7 @@ import pytest
 import relaxlang
 from relaxlang import CompilerConfig, Executor, Runtime, Target
 from relaxlang.base.diagnostics import DiagnosticError
+from relaxlang.codegen.compilers import register_compiler
 from relaxlang.codegen.executors import register_executor
 from relaxlang.codegen.vm_module import build_vm
 from relaxlang.ir.attrs import Attrs
@@ -162,3 +163,49 @@ def test_a_pass_that_loses_a_frozen_attribute_is_stopped() -> None:
     assert "the pass `change-attrs` changes the attribute `mine`" in failure(ChangeAttrs(2), mod)
     assert "free" in DropAttrs()(mod).attrs and "RLX3141" in failure(freeze_attrs, mod, "nothing")
     assert relaxlang.parse(mod.script()).attrs["frozen_attrs"] == ("mine",)
+
+
+# --- compilers of single functions ------------------------------------------------------------------------------------
+PARTS = """
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        a = Module.part(x)
+        b = Module.other(a)
+        return R.add(a, b)
+
+    @R.function
+    def part(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        R.func_attr({"target": {"kind": "llvm", "compiler": "graph"}})
+        return R.exp(Module.helper(x))
+
+    @R.function(private=True)
+    def helper(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        return R.multiply(x, x)
+
+    @R.function
+    def other(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        R.func_attr({"target": {"kind": "llvm", "compiler": "NAME"}})
+        return R.negative(x)
+"""
+
+
+@pytest.mark.parametrize("name", ["vm", "interpreter", "test.negate"])
+def test_functions_of_one_module_by_different_compilers(name: str) -> None:
+    register_compiler("test.negate", lambda mod, name, config, context: lambda x: -np.asarray(x), override=True)
+    built = relaxlang.build(relaxlang.parse(PARTS.replace("NAME", name)), "llvm")
+    np.testing.assert_allclose(built["main"](X), np.zeros(4), atol=1e-6)
+    np.testing.assert_allclose(built["part"](X), np.exp(X * X), rtol=1e-6)
+    np.testing.assert_array_equal(built["default"]()["other"](X), -X)
+    assert "helper" not in built.ir_module and [*built.imports] == ["part"] + ["other"] * (name != "vm")
+    assert "RLX6019" in failure(built.export_library, "x.rlxe")
+
+
+def test_compilers_that_do_not_exist() -> None:
+    mod = relaxlang.parse(PARTS.replace("NAME", "grap"))
+    said = failure(relaxlang.build, mod, "llvm")
+    assert "RLX5033" in said and "`other`" in said and "did you mean `graph`?" in said and "`interpreter`" in said
+    assert "RLX5025" in failure(register_compiler, "vm", lambda *args: None)
+    asked = relaxlang.parse(PARTS.replace('"compiler": "NAME"', '"executor": "tensorrt"'))
+    assert "the compiler `tensorrt`" in failure(relaxlang.build, asked, "llvm")
