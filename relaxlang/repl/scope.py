@@ -16,6 +16,7 @@ from relaxlang.syntax.elaborate.namespaces import root_scope
 
 if TYPE_CHECKING:
     from relaxlang.ops import Operators
+    from relaxlang.ops.definition import OpDef
     from relaxlang.repl.session import Session
 
 _NAME = re.compile(r"[A-Za-z_][\w.]*\Z")
@@ -34,7 +35,7 @@ def language_choices(session: Session, text: str) -> Iterator[Choice]:
     word = found[0] if found else ""
     head, dot, last = word.rpartition(".")
     if dot and head.split(".")[0] in ("R", "T", "I"):
-        yield from _members(session.operators, head, last)
+        yield from members(session.operators, head, last)
         return
     if dot:
         return
@@ -51,7 +52,8 @@ def _scope(session: Session) -> Iterator[tuple[str, str]]:
     yield from (("R", "operators of Relax"), ("T", "TensorIR"), ("I", "modules"))
 
 
-def _members(operators: Operators, path: str, start: str) -> Iterable[Choice]:
+def members(operators: Operators, path: str, start: str) -> Iterable[Choice]:
+    """The members of a namespace, such as `R.nn`, whose names begin with `start`."""
     space, _, inner = path.partition(".")
     if space == "R":
         prefix = f"{inner}." if inner else ""
@@ -81,12 +83,11 @@ def _summary(operators: Operators, name: str) -> str:
 # --- signatures -------------------------------------------------------------------------------------------------------
 def signature(session: Session, text: str) -> str:
     """The signature of the call that the cursor stands in; empty when it stands in none that is known."""
-    name = _open_call(text[-_CONTEXT:])
+    name = open_call(text[-_CONTEXT:])
     if name.startswith("R."):
         found = session.operators.find(name[2:])
-        if found is not None and found.span is not None and found.returns.span is not None:
-            written = Span(found.span.source, found.span.start, found.returns.span.end).text
-            return name + " ".join(written[written.find("(", written.find("def ")) :].split())
+        if found is not None:
+            return written_signature(name, found)
     if name in SUMMARIES:
         return SUMMARIES[name]
     function = session.module.functions.get(name)
@@ -95,7 +96,15 @@ def signature(session: Session, text: str) -> str:
     return ""
 
 
-def _open_call(text: str) -> str:
+def written_signature(name: str, operator: OpDef) -> str:
+    """The signature of an operator as its definition writes it, in one line."""
+    if operator.span is None or operator.returns.span is None:
+        return name
+    written = Span(operator.span.source, operator.span.start, operator.returns.span.end).text
+    return name + " ".join(written[written.find("(", written.find("def ")) :].split())
+
+
+def open_call(text: str) -> str:
     """The name before the innermost bracket that is still open."""
     depth = 0
     for at in range(len(text) - 1, -1, -1):
