@@ -109,23 +109,19 @@ def _is_decorator(decorator: tree.Expr, name: str) -> bool:
 
 
 def gradient_rules(body: Iterable[tree.Stmt], scope: Scope) -> dict[str, CompileTimeFunction]:
-    """The functions under `@R.grad("operator")` among statements, by operator. Raises DiagnosticError."""
+    """The functions under `@R.grad("operator", …)` among statements, by operator. Raises DiagnosticError."""
     found: dict[str, CompileTimeFunction] = {}
     for stmt in body:
         for decorator in stmt.decorators if isinstance(stmt, tree.FunctionDef) else ():
             if not _is_decorator(decorator, "grad"):
                 continue
             args = decorator.args if isinstance(decorator, tree.Call) else ()
-            name = args[0].value if len(args) == 1 and isinstance(args[0], tree.Constant) else None
-            if not isinstance(name, str):
-                raise error(
-                    "RLX0130",
-                    "`@R.grad` needs the name of an operator",
-                    decorator.span,
-                    help='write `@R.grad("nn.relu")`',
-                )
+            names = [a.value for a in args if isinstance(a, tree.Constant) and isinstance(a.value, str)]
+            if not names or len(names) != len(args):
+                wrong = "`@R.grad` needs names of operators"
+                raise error("RLX0130", wrong, decorator.span, help='write `@R.grad("nn.relu")`')
             assert isinstance(stmt, tree.FunctionDef)
-            found[name] = CompileTimeFunction(stmt, scope)
+            found |= dict.fromkeys(names, CompileTimeFunction(stmt, scope))
     return found
 
 

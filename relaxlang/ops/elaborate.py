@@ -45,6 +45,9 @@ def infer_call(definition: OpDef, call: relax.Call) -> StructInfo:
     except Erased:
         pass  # What is not known can't be checked yet.
     info = _erase(ev, _result_info(ev, definition.returns, scope))
+    for dim in (info.dims or ()) if isinstance(info, TensorStructInfo) else ():
+        if isinstance(dim, prim.IntImm) and dim.value < 0:
+            raise error("RLX0221", f"`R.{definition.name}` makes a tensor with the dimension {dim.value}", call.span)
     if _on_scalars(definition, call) and isinstance(info, TensorStructInfo) and info.dtype is not None:
         return PrimStructInfo(info.dtype)
     return info

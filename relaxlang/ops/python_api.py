@@ -11,7 +11,7 @@ used. The module itself is the outermost namespace.
 from __future__ import annotations
 
 import inspect as _inspect  # `inspect` is a namespace of operators
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from relaxlang.base.dtype import DType
 from relaxlang.ir import relax
@@ -60,6 +60,11 @@ class OperatorFunction:
         named = {k: _as_expr(v) for k, v in kwargs.items()}
         call = self._operators.make_call(self.__qualname__, [_as_expr(a) for a in args], named, None)
         return call.replace(struct_info=self._operators.infer(call))
+
+    if TYPE_CHECKING:  # to a reader of types a namespace is an operator that has operators: `op.nn.relu`
+
+        def __getattr__(self, name: str) -> OperatorFunction:
+            """An operator of a namespace."""
 
     @property
     def definition(self) -> OpDef:
@@ -131,8 +136,9 @@ def _as_expr(value: Any) -> Any:
 _ALL = Namespace("", default_operators())
 
 
-def __getattr__(name: str) -> Any:
-    return getattr(_ALL, name)
+def __getattr__(name: str) -> OperatorFunction:
+    found: OperatorFunction = getattr(_ALL, name)
+    return found
 
 
 def __dir__() -> list[str]:

@@ -22,7 +22,7 @@ class ToMixedPrecision(FunctionPass):
     """Cast float32 inputs of matrix products and convolutions to `dtype` (float16, bfloat16).
 
     With `out_dtype="float32"` their results are float32 as before. With `out_dtype` equal to `dtype` they are in half
-    precision, and so is what follows them as long as it needs nothing else; sums, norms and softmax stay in float32.
+    precision, and so is what follows them as long as it needs nothing else; sums and softmax stay in float32.
     Each operator says by its `precision` to which of these it belongs ("always", "follow", "never"). Functions keep
     their signatures, except for parameters in `fp16_input_names`, which become half precision too.
 

@@ -161,7 +161,7 @@ def test_results_that_lose_dimensions() -> None:
     [
         (('precision="always"', 'precision="half"'), "no option"),
         (("layout=beside_each_other", "layout=no_such_rule"), "a rule must be the name"),
-        (('@R.grad("my.twice")', "@R.grad"), "needs the name of an operator"),
+        (('@R.grad("my.twice")', "@R.grad"), "needs names of operators"),
         (('@R.grad("isnan")', '@R.grad("isnam")'), "no operator `R.isnam`"),
     ],
 )

@@ -87,6 +87,12 @@ FOLLOWERS = [
     ("R.nn.prelu(a, b)", 3),
     ("R.argmax(a, axis=1)", 2),
     ("R.nn.adaptive_avg_pool2d(a, output_size=1)", 3),
+    ("R.squeeze(R.expand_dims(a, axis=[1, -1]), axis=[1])", 3),
+    ("R.sum(R.stack((a, a), axis=2), axis=2)", 3),
+    ("R.tile(a, (1, 2, 1))", 3),
+    ("R.nn.rms_norm(a, b, axes=[1])", 3),
+    ("R.gather_elements(a, R.astype(R.greater(a, R.const(0, 'float32')), 'int64'), axis=1)", 3),
+    ("R.nn.dropout(a)[0]", 3),
     ("R.flip(R.cumsum(a, axis=2), axis=1)", 3),
 ]  # fmt: skip
 ONE = """

@@ -60,6 +60,8 @@ CASES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("strided_slice", (f(4, 5), [0, 1], [1, 0], [3, 9]), {}),
     ("take", (f(4, 3), np.array([[1, 0], [1, 3]])), {"axis": 0}),
     ("gather_elements", (f(3, 2), np.array([[0, 2], [0, 1]])), {"axis": 0}),
+    ("full", ((2, 3), f()), {}),
+    ("full_like", (np.zeros((2, 3), "float32"), f()), {"dtype": "float64"}),
     ("tril", (f(3, 3),), {"k": 1}),
     ("triu", (f(2, 3, 3),), {}),
     *[
@@ -87,8 +89,14 @@ CASES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("grad.start_checkpoint", (f(3),), {}),
     ("grad.end_checkpoint", (f(3),), {}),
 ]  # fmt: skip
-# `grad.no_grad` is what has no derivative by its nature; the derivatives with respect to weights are not taken.
-NOT_TAKEN = {"grad.no_grad": 0, "nn.nll_loss": 2}
+# Nothing is differentiated through these arguments: the weights of a loss, a tensor that gives its shape alone.
+NOT_TAKEN = {"nn.nll_loss": 2, "full_like": 0}
+# Nor through any argument of these.
+CONSTANT: list[tuple[str, tuple[Any, ...]]] = [
+    *[(n, (X, V)) for n in ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")],
+    *[(n, (X,)) for n in ("zeros_like", "ones_like", "grad.no_grad")],
+    *[(n, ((2, 3), "float64")) for n in ("zeros", "ones")],
+]
 
 
 def flat(value: Any) -> list[Array]:
@@ -124,7 +132,7 @@ def moved(args: tuple[Any, ...], which: int, by: Array) -> tuple[Any, ...]:
     for a in args:
         parts = list(a) if isinstance(a, tuple) and a and isinstance(a[0], np.ndarray) else [a]
         for k, part in enumerate(parts):
-            parts[k] = part + by if count == which else part
+            parts[k] = np.asarray(part + by) if count == which else part
             count += 1
         made.append(tuple(parts) if isinstance(a, tuple) and a and isinstance(a[0], np.ndarray) else parts[0])
     return tuple(made)
@@ -162,6 +170,11 @@ def test_symbolic_shapes(name: str, args: tuple[Any, ...], attrs: dict[str, Any]
     check(name, args, attrs, "symbolic")
 
 
+@pytest.mark.parametrize(("name", "args"), CONSTANT)
+def test_results_that_nothing_moves(name: str, args: tuple[Any, ...]) -> None:
+    assert all(d is None for d in gradients(name, args, {}, [np.ones((2, 3))], "static"))
+
+
 def test_every_rule_is_tested() -> None:
     rules = {n for n in OPERATORS.names() if OPERATORS.get(n).gradient is not None}
-    assert rules == {c[0] for c in CASES} | {"grad.no_grad"}
+    assert rules == {c[0] for c in (*CASES, *CONSTANT)}
