@@ -12,6 +12,7 @@ from relaxlang.ir.module import VDevice
 from relaxlang.ir.prim import PrimExpr
 from relaxlang.ir.struct_info import (
     FuncStructInfo,
+    PrimStructInfo,
     ShapeStructInfo,
     StructInfo,
     TensorStructInfo,
@@ -123,7 +124,7 @@ def _shape(ev: RelaxElaborator, node: tree.Call, values: Any) -> relax.Expr:
 
 @names("prim_value")
 def _prim_value(ev: RelaxElaborator, node: tree.Call, value: Any) -> relax.Expr:
-    if isinstance(value, relax.PrimValue):
+    if isinstance(value, relax.Expr) and isinstance(value.struct_info, PrimStructInfo):
         return value
     if not isinstance(value, (bool, int, float, PrimExpr)):
         raise error("RLX0116", f"`R.prim_value` takes a scalar, not {describe(value)}", node.span)

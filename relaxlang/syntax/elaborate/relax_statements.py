@@ -19,7 +19,7 @@ from relaxlang.ir.struct_info import (
     TupleStructInfo,
 )
 from relaxlang.syntax import tree
-from relaxlang.syntax.comptime import Evaluator, Scope, Value, assign, describe, error, silent
+from relaxlang.syntax.comptime import Evaluator, Scope, Value, assign, describe, error, literal, silent
 from relaxlang.syntax.elaborate.annotations import struct_info
 from relaxlang.syntax.elaborate.decorators import decorator_name
 from relaxlang.syntax.elaborate.places import head, targets_of
@@ -153,7 +153,12 @@ class Body:
                 value = self.declared_as(f"`{name}`", info, value, at, where)
             scope.names[name] = ev.emit(value, name, info, local=local, span=target.span)
         elif info is not None and isinstance(value, (PrimExpr, bool, int, float, str)):
-            scope.names[name] = ev.emit(ev.lift(value, target.span), name, info, local=local, span=target.span)
+            if isinstance(info, PrimStructInfo) and isinstance(value, (bool, int, float)):
+                value = literal(info.dtype, value, where or target.span)
+            lifted = ev.lift(value, target.span)
+            if ev.check:
+                lifted = self.declared_as(f"`{name}`", info, lifted, at, where)
+            scope.names[name] = ev.emit(lifted, name, info, local=local, span=target.span)
         else:
             scope.names[name] = value
 

@@ -263,3 +263,11 @@ def test_builtins_are_for_known_values_and_operators_for_tensors() -> None:
     found = parse(text)["f"]
     assert str(found.params[0].struct_info) == 'R.Tensor((3, 2), "float32")'
     assert str(found.ret_struct_info) == 'R.Tensor((), "float32")'
+
+
+def test_numbers_take_the_type_they_are_declared_as() -> None:
+    found = func('a: R.Prim("int32") = 2\nb: R.Prim("float16") = 1.5\nc = R.prim_value(a)\nreturn (a, b, c)')
+    values = [b.value.value for b in bindings(found)[:2]]
+    assert [str(v.dtype) for v in values] == ["int32", "float16"]
+    assert codes('a: R.Prim("int32") = 2.5\nreturn a') == ["RLX0128"]
+    assert codes('a: R.Tensor((2,), "float32") = 2.5\nreturn a') == ["RLX0201"]
