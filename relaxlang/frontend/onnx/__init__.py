@@ -32,22 +32,29 @@ __all__ = ["from_onnx", "parameters"]
 
 
 def from_onnx(
-    model: Any, shapes: Mapping[str, tuple[int | str, ...]] | None = None, *, keep_params_in_input: bool = False
+    model: Any,
+    shapes: Mapping[str, tuple[int | str, ...]] | None = None,
+    *,
+    constants: Mapping[str, Any] | None = None,
+    keep_params_in_input: bool = False,
 ) -> IRModule:
     """The module of an ONNX model: a path, bytes, or a `ModelProto`.
 
-    `shapes` gives inputs other dimensions than the model states: numbers, or names of symbolic ones. Weights are
-    constants of the module; with `keep_params_in_input` they are parameters of `main` after the inputs, called as in the
-    model, and `parameters` gives their arrays. Raises DiagnosticError: RLX8001 for what is no model, RLX8002 with every
-    operator that is not known, RLX8003 for a model that is not well-formed, RLX8004 for missing weights, RLX8005 for
-    shapes that do not fit, RLX8006 for a use of an operator that is not supported.
+    `shapes` gives inputs other dimensions than the model states: numbers, or names of symbolic ones. `constants` gives
+    inputs fixed values (arrays); they are no parameters then. Weights are constants of the module; with
+    `keep_params_in_input` they are parameters of `main` after the inputs, called as in the model, and `parameters`
+    gives their arrays.
+
+    Raises DiagnosticError: RLX8001 for what is no model, RLX8002 with every operator that is not known, RLX8003 for a
+    model that is not well-formed, RLX8004 for missing weights, RLX8005 for shapes that do not fit, RLX8006 for a use of
+    an operator that is not supported.
     """
     _require()
     from relaxlang.base.recursion import deep_recursion
     from relaxlang.frontend.onnx.importer import import_model
 
     with deep_recursion():
-        return import_model(model, shapes, keep_params_in_input)
+        return import_model(model, shapes, constants, keep_params_in_input)
 
 
 def parameters(model: Any) -> dict[str, np.ndarray[Any, Any]]:

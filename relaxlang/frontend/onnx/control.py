@@ -123,7 +123,9 @@ def scan(g: Graph, n: Node) -> Result:
     for k, column in enumerate(columns):
         rank = g.rank(column[0]) + 1 if column else 1
         declared = body.output[len(states) + k]
-        outputs.append(_stacked(g, n, column[::-1] if directions[k] else column, g.axis(n, out_axes[k], rank), declared))
+        outputs.append(
+            _stacked(g, n, column[::-1] if directions[k] else column, g.axis(n, out_axes[k], rank), declared)
+        )
     return (*states, *outputs)
 
 
@@ -248,5 +250,3 @@ def optional_get_element(g: Graph, n: Node) -> Value:
     if n.input(0) is None:
         n.unsupported("of nothing")
     return n.input(0)
-
-

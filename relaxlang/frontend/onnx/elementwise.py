@@ -126,9 +126,11 @@ def clip(g: Graph, n: Node) -> Value:
     if n.version < 11:
         return op.clip(x, n.float("min", -3.4028234663852886e38), n.float("max", 3.4028234663852886e38))
     bounds = [n.input(1), n.input(2)]
-    numbers = [b.data.reshape(-1)[0].item() if isinstance(b, Known) and not b.is_symbolic else None for b in bounds]
-    if g.dtype(x).is_float and all(v is not None for v in numbers) and g.dtype(x).bits >= 32:
-        return op.clip(x, float(numbers[0]), float(numbers[1]))
+    numbers = [
+        float(b.data.reshape(-1)[0]) for b in bounds if isinstance(b, Known) and not b.is_symbolic and b.data.size
+    ]
+    if g.dtype(x).is_float and len(numbers) == 2 and g.dtype(x).bits >= 32:
+        return op.clip(x, *numbers)
     if bounds[0] is not None:
         x = op.maximum(x, g.tensor(bounds[0]))
     return x if bounds[1] is None else op.minimum(x, g.tensor(bounds[1]))
@@ -168,7 +170,7 @@ def _converted(g: Graph, n: Node, to: DType) -> Value:
 def _largest(of: DType) -> float:
     import ml_dtypes
 
-    return float(ml_dtypes.finfo(of.numpy).max)
+    return float(ml_dtypes.finfo(of.numpy).max)  # type: ignore[no-untyped-call]
 
 
 # --- activations ------------------------------------------------------------------------------------------------------

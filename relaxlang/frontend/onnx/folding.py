@@ -45,7 +45,8 @@ def _plain(graph: Graph, made: PrimExpr) -> Any:
 def _whole(*values: Known) -> bool:
     """Whether arithmetic on expressions gives what the tensors' types give: integers, or floats that are whole."""
     return all(
-        v.is_symbolic or not v.dtype.is_float or (v.data.size and bool((v.data == np.trunc(v.data)).all())) for v in values
+        v.is_symbolic or not v.dtype.is_float or (v.data.size and bool((v.data == np.trunc(v.data)).all()))
+        for v in values
     )
 
 
@@ -126,9 +127,9 @@ def _comparison(kind: type[prim.CmpOp], plain: Callable[[Any, Any], Any]) -> Fol
 
 def _variadic(fold: Fold) -> Fold:
     def all_of(graph: Graph, node: Node, first: Known, *rest: Known) -> Folded:
-        made: Any = first
+        made: Folded = first
         for value in rest:
-            made = None if made is None else fold(graph, node, made, value)
+            made = fold(graph, node, made, value) if isinstance(made, Known) else None
         return made
 
     return all_of
@@ -192,8 +193,10 @@ def _gather(graph: Graph, node: Node, data: Known, indices: Known) -> Folded:
     size = data.data.shape[axis]
     if not bool(((indices.data >= -size) & (indices.data < size)).all()):
         return None
-    return Known.of(objects(np.take(data.data, indices.data, axis=axis)), data.dtype) if data.is_symbolic else Known(
-        np.take(data.data, indices.data, axis=axis), data.dtype
+    return (
+        Known.of(objects(np.take(data.data, indices.data, axis=axis)), data.dtype)
+        if data.is_symbolic
+        else Known(np.take(data.data, indices.data, axis=axis), data.dtype)
     )
 
 

@@ -1,15 +1,15 @@
-"""Which converter an operator has; and operators that stand for functions, of the model or of ONNX's own definitions."""
+"""Which converter an operator has; and operators that stand for functions, the model's own or those of ONNX itself."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from onnx import AttributeProto, FunctionProto, NodeProto, TensorProto, TypeProto, defs, helper
+from onnx import AttributeProto, FunctionProto, NodeProto, TypeProto, defs, helper
 
 from relaxlang.base.diagnostics import Diagnostic, DiagnosticError, fail
 from relaxlang.frontend.onnx.node import Node, describe
-from relaxlang.frontend.onnx.values import Known, Sequence, Value
+from relaxlang.frontend.onnx.values import Sequence, Value
 from relaxlang.ir.prim import IntImm
 
 if TYPE_CHECKING:
@@ -96,7 +96,8 @@ def _has_function(proto: Any, version: int) -> bool:
 def call(graph: Graph, node: Node) -> tuple[Value, ...]:
     """The outputs of a node whose operator is a function: its body is imported in the node's place."""
     body = graph.library.own.get(_key(node.proto)) or _definition(graph, node)
-    inner = graph.inner(versions_of(body) or graph.versions, sees=False)
+    versions = {"": defs.onnx_opset_version(), **graph.versions, **versions_of(body)}
+    inner = graph.inner(versions, sees=False)
     for k, name in enumerate(body.input):
         inner.values[name] = node.input(k)
     schema = _schema(node.proto, node.version)
@@ -169,6 +170,3 @@ def _with_attributes(proto: Any, given: Mapping[str, Any]) -> Any:
                 for k, inner in enumerate(attribute.g.node):
                     kept.g.node[k].CopyFrom(_with_attributes(inner, given))
     return made
-
-
-__all__ = ["Library", "call", "versions_of", "MAX_DEPTH", "Known", "TensorProto"]

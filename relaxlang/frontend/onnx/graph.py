@@ -12,16 +12,16 @@ from onnx import checker
 
 from relaxlang.arith import Analyzer, Bound
 from relaxlang.base.diagnostics import DiagnosticError, fail
-from relaxlang.base.dtype import DType, from_numpy
+from relaxlang.base.dtype import DType
 from relaxlang.builder.block_builder import BlockBuilder
 from relaxlang.frontend.onnx import functions
 from relaxlang.frontend.onnx.folding import FOLDS, MAX_FOLDED
 from relaxlang.frontend.onnx.node import Node, at_node, describe
 from relaxlang.frontend.onnx.types import tensor_data
-from relaxlang.frontend.onnx.values import Dim, Known, Result, Sequence, Value
+from relaxlang.frontend.onnx.values import Dim, Known, Result, Value
 from relaxlang.ir import prim, relax
 from relaxlang.ir.prim import INT64, IntImm, PrimExpr
-from relaxlang.ir.struct_info import TensorStructInfo, TupleStructInfo, shape_info, tensor_info
+from relaxlang.ir.struct_info import TensorStructInfo, shape_info, tensor_info
 from relaxlang.ir.visit import free_vars
 from relaxlang.ops import python_api as op
 
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     Converter = Callable[["Graph", Node], Result]
-
-_FRACTION = "has a shape that is no whole number"
 
 
 def legal_name(text: str, hint: str = "v") -> str:
@@ -96,7 +94,9 @@ class Graph:
         """The version of the operator set that a node belongs to."""
         domain = "" if proto.domain == "ai.onnx" else proto.domain
         if domain not in self.versions:
-            fail("RLX8003", f"the model imports no operator set of the domain `{domain}`, which `{proto.op_type}` is of")
+            fail(
+                "RLX8003", f"the model imports no operator set of the domain `{domain}`, which `{proto.op_type}` is of"
+            )
         return self.versions[domain]
 
     def _lookup(self, name: str, proto: Any, version: int) -> Value:
@@ -168,7 +168,9 @@ class Graph:
         if isinstance(value, relax.Expr):
             return value
         if not isinstance(value, Known):
-            fail("RLX8006", "a tensor is needed, and this is a sequence" if value is not None else "an input is missing")
+            fail(
+                "RLX8006", "a tensor is needed, and this is a sequence" if value is not None else "an input is missing"
+            )
         found = self._constants.get(id(value.data))
         if found is None:
             found = self._constants[id(value.data)] = (value.data, self._materialize(value))
@@ -386,11 +388,3 @@ class Graph:
 def item(tuple_value: relax.Expr, index: int) -> relax.Expr:
     """A field of a tuple."""
     return relax.TupleGetItem(tuple_value, index)
-
-
-def is_tuple(value: relax.Expr) -> bool:
-    """Whether a value is a tuple."""
-    return isinstance(value.struct_info, TupleStructInfo)
-
-
-__all__ = ["Graph", "Sequence", "from_numpy", "is_tuple", "item", "legal_name"]

@@ -20,8 +20,9 @@ _MODES = ("half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel")
 def resize(g: Graph, n: Node) -> Value:
     """Resize (Upsample until version 9): to sizes, or by scales.
 
-    Where all sizes are known each axis is resampled by itself with the places and weights of ONNX's definition. Symbolic
-    sizes go to `image.resize2d` and `image.resize3d`, which take places from the sizes alone: whole scales only.
+    Where all sizes are known each axis is resampled by itself with the places and weights of ONNX's definition.
+    Symbolic sizes go to `image.resize2d` and `image.resize3d`, which take places from the sizes alone: whole scales
+    only.
     """
     x = g.tensor(n.input(0))
     dims = g.sizes(x)
@@ -42,9 +43,7 @@ def resize(g: Graph, n: Node) -> Value:
     return x
 
 
-def _wanted(
-    g: Graph, n: Node, dims: tuple[Dim, ...], axes: tuple[int, ...]
-) -> tuple[list[float | None], list[Dim]]:
+def _wanted(g: Graph, n: Node, dims: tuple[Dim, ...], axes: tuple[int, ...]) -> tuple[list[float | None], list[Dim]]:
     """The scale of each axis (None: what the sizes give) and its new size."""
     scales: list[float | None] = [1.0] * len(dims)
     sizes: list[Dim] = list(dims)
@@ -79,12 +78,15 @@ def _by_sizes(
         if g.equal(size, dims[a]):
             scales[a] = 1.0
     if policy != "stretch":
-        if not all(isinstance(dims[a], int) and isinstance(sizes[a], int) for a in axes):
+        pairs = [
+            (a, d, s) for a, d, s in ((a, dims[a], sizes[a]) for a in axes) if isinstance(d, int) and isinstance(s, int)
+        ]
+        if len(pairs) < len(axes):
             n.unsupported("with a fixed aspect ratio and symbolic sizes")
-        ratios = [sizes[a] / dims[a] for a in axes]  # type: ignore[operator]
+        ratios = [new / old for _, old, new in pairs]
         scale = min(ratios) if policy == "not_larger" else max(ratios)
-        for a in axes:
-            scales[a], sizes[a] = scale, int(np.floor(scale * dims[a] + 0.5))  # type: ignore[operator]
+        for a, old, _ in pairs:
+            scales[a], sizes[a] = scale, int(np.floor(scale * old + 0.5))
     return scales, sizes
 
 
@@ -108,16 +110,16 @@ def _plain(g: Graph, s: Sampling, dims: tuple[Dim, ...], sizes: list[Dim], scale
         return False
     for a in changed:
         scale, old, new = scales[a], dims[a], sizes[a]
-        if scale is not None and not g.equal(new, old * int(scale) if scale == int(scale) else -1) and not (
-            isinstance(old, int) and isinstance(new, int) and old * scale == new
+        if (
+            scale is not None
+            and not g.equal(new, old * int(scale) if scale == int(scale) else -1)
+            and not (isinstance(old, int) and isinstance(new, int) and old * scale == new)
         ):
             return False
     return True
 
 
-def _by_operator(
-    g: Graph, n: Node, s: Sampling, x: relax.Expr, dims: tuple[Dim, ...], sizes: list[Dim]
-) -> relax.Expr:
+def _by_operator(g: Graph, n: Node, s: Sampling, x: relax.Expr, dims: tuple[Dim, ...], sizes: list[Dim]) -> relax.Expr:
     call: Any = op.image.resize2d if len(dims) == 4 else op.image.resize3d
     made: relax.Expr = call(
         x, tuple(sizes[2:]), layout="NCHW" if len(dims) == 4 else "NCDHW", method=_METHODS[s.method],
@@ -174,5 +176,3 @@ def grid_sample(g: Graph, n: Node) -> Value:
         x, op.permute_dims(grid, [0, 3, 1, 2]), method=_SAMPLES[mode], padding_mode=n.string("padding_mode", "zeros"),
         align_corners=n.flag("align_corners"),
     )  # fmt: skip
-
-

@@ -27,7 +27,9 @@ Shapes = Mapping[str, tuple[int | str, ...]]
 NUM_INPUT = "num_input"
 
 
-def import_model(model: Any, shapes: Shapes | None, keep_params_in_input: bool) -> IRModule:
+def import_model(
+    model: Any, shapes: Shapes | None, constants: Mapping[str, Any] | None, keep_params_in_input: bool
+) -> IRModule:
     """See `relaxlang.frontend.onnx.from_onnx`."""
     read, shown = read_model(model)
     versions = versions_of(read)
@@ -36,12 +38,17 @@ def import_model(model: Any, shapes: Shapes | None, keep_params_in_input: bool) 
     library.check(read.graph, versions)
     graph = Graph(BlockBuilder(), versions, library, keep_params_in_input)
     names = _input_names(read.graph)
-    _check_shapes(shapes or {}, names, shown)
-    inputs = [_parameter(graph, value, (shapes or {}).get(value.name)) for value in names.values()]
+    fixed = {name: np.asarray(value) for name, value in (constants or {}).items()}
+    _check_names({**(shapes or {}), **fixed}, names, shown)
+    values = [value for name, value in names.items() if name not in fixed]
+    inputs = [_parameter(graph, value, (shapes or {}).get(value.name)) for value in values]
     bb = graph.bb
     with bb.function("main", attrs={NUM_INPUT: len(inputs)} if keep_params_in_input else {}):
-        for value, var in zip(names.values(), inputs):
-            graph.values[value.name] = bb.get_unique_name(var.name) and var
+        for value, var in zip(values, inputs):
+            bb.get_unique_name(var.name)
+            graph.values[value.name] = var
+        for name, data in fixed.items():
+            graph.values[name] = _fixed(names[name], data)
         graph.initialize(read.graph.initializer)
         graph.run(read.graph.node)
         results = [_result(graph, value) for value in graph.outputs_of(read.graph)]
@@ -81,13 +88,24 @@ def _input_names(graph: Any) -> dict[str, Any]:
     return found
 
 
-def _check_shapes(shapes: Shapes, names: Mapping[str, Any], shown: str) -> None:
-    for name in shapes:
+def _check_names(given: Mapping[str, Any], names: Mapping[str, Any], shown: str) -> None:
+    for name in given:
         if name not in names:
             near = did_you_mean(name, names)
             known = ", ".join(f"`{n}`" for n in names)
             fail("RLX8005", f"{shown} has no input `{name}`",
                  help=f"did you mean `{near}`?" if near else f"its inputs: {known}")  # fmt: skip
+
+
+def _fixed(value: Any, data: np.ndarray[Any, Any]) -> Known:
+    """The value of an input that is a constant; RLX8005 when it is not what the model takes."""
+    what, tensor = f"the input `{value.name}`", value.type.tensor_type
+    of = element_type(tensor.elem_type, what)
+    stated = [_stated(d) for d in tensor.shape.dim] if tensor.HasField("shape") else None
+    if data.dtype != of.numpy:
+        fail("RLX8005", f"{what} is `{of}`, and the constant given for it `{data.dtype}`")
+    _merged(what, stated, data.shape)
+    return Known(data, of)
 
 
 def _parameter(graph: Graph, value: Any, given: tuple[int | str, ...] | None) -> relax.Var:
@@ -124,9 +142,7 @@ def _stated(dim: Any) -> int | str:
     return ""
 
 
-def _merged(
-    what: str, stated: list[int | str] | None, given: tuple[int | str, ...] | None
-) -> list[int | str]:
+def _merged(what: str, stated: list[int | str] | None, given: tuple[int | str, ...] | None) -> list[int | str]:
     """The dimensions of an input: those given, which must fit what the model states."""
     if given is None:
         return list(stated or ())

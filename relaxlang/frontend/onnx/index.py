@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from relaxlang.frontend.onnx.graph import Graph, item
 from relaxlang.frontend.onnx.node import Node
-from relaxlang.frontend.onnx.values import Known, Result, Value
+from relaxlang.frontend.onnx.values import Dim, Known, Result, Value
 from relaxlang.ir import relax
 from relaxlang.ir.struct_info import TupleStructInfo
 from relaxlang.ops import python_api as op
@@ -53,27 +55,26 @@ def one_hot(g: Graph, n: Node) -> Value:
     """OneHot: indices beyond the depth, and below minus the depth, give no hot element."""
     places, values = g.tensor(n.input(0)), g.tensor(n.input(2))
     depth = n.input(1)
-    count = int(g.constant(depth, "the depth").reshape(-1)[0]) if isinstance(depth, Known) and not depth.is_symbolic else (
-        g.scalar(depth if g.dtype(depth).is_integer else op.astype(g.tensor(depth), "int64"), "the depth"))
+    if isinstance(depth, Known) and not depth.is_symbolic:
+        count: Dim = int(depth.data.reshape(-1)[0])
+    else:
+        whole_depth = depth if g.dtype(depth).is_integer else op.astype(g.tensor(depth), "int64")
+        count = g.scalar(whole_depth, "the depth")
     rank = g.rank(places) + 1
     axis = g.axis(n, n.int("axis", -1), rank)
     whole = op.astype(places, "int64")
-    size = op.astype(op.full((), relax.Constant(_int64(0))), "int64")
-    size = relax.Constant(_int64(count)) if isinstance(count, int) else op.add(
-        size, op.reshape(op.shape_to_tensor(relax.ShapeExpr((count,))), ()))
-    wrapped = op.where(op.less(whole, relax.Constant(_int64(0))), op.add(whole, size), whole)
-    shape = [1] * rank
+    size = _int64(count) if isinstance(count, int) else op.reshape(op.shape_to_tensor(relax.ShapeExpr((count,))), ())
+    wrapped = op.where(op.less(whole, _int64(0)), op.add(whole, size), whole)
+    shape: list[Dim] = [1] * rank
     lanes = op.arange(0, count, 1, dtype="int64")
-    shape[axis] = count  # type: ignore[call-overload]
+    shape[axis] = count
     hit = op.equal(op.expand_dims(wrapped, [axis]), op.reshape(lanes, shape))
     off, on = (op.reshape(op.strided_slice(values, [0], [k], [k + 1]), ()) for k in (0, 1))
     return op.where(hit, on, off)
 
 
-def _int64(value: int) -> object:
-    import numpy as np
-
-    return np.array(value, dtype=np.int64)
+def _int64(value: int) -> relax.Constant:
+    return relax.Constant(np.array(value, dtype=np.int64))
 
 
 def non_zero(g: Graph, n: Node) -> Value:
@@ -127,9 +128,12 @@ def roi_align(g: Graph, n: Node) -> Value:
     aligned = n.string("coordinate_transformation_mode", "half_pixel" if n.version >= 16 else "output_half_pixel")
     if n.string("mode", "avg") != "avg":
         n.unsupported("with maxima, which mean something else here")
+    scale = n.float("spatial_scale", 1.0)
+    if aligned == "half_pixel":
+        rois = op.subtract(rois, g.like(0.5 / scale, rois))
     return op.vision.roi_align(
         x, op.concat((first, rois), axis=1), (n.int("output_height", 1), n.int("output_width", 1)),
-        n.float("spatial_scale", 1.0), n.int("sampling_ratio", 0) or -1, aligned == "half_pixel",
+        scale, n.int("sampling_ratio", 0) or -1, aligned == "half_pixel",
     )  # fmt: skip
 
 
@@ -137,5 +141,3 @@ def array_feature_extractor(g: Graph, n: Node) -> Value:
     """ai.onnx.ml.ArrayFeatureExtractor: columns by number."""
     x = g.tensor(n.input(0))
     return op.take(x, op.flatten(g.tensor(n.input(1))), axis=g.rank(x) - 1)
-
-

@@ -47,10 +47,10 @@ def det(g: Graph, n: Node) -> Value:
     """Det of matrices of 2 by 2 and 3 by 3."""
     x = g.tensor(n.input(0))
     rank, size = g.rank(x), g.sizes(x)[-1]
-    if size not in (2, 3):
+    if not isinstance(size, int) or size not in (2, 3):
         n.unsupported("of matrices larger than 3 by 3")
     rows = [[op.squeeze(op.strided_slice(x, [rank - 2, rank - 1], [i, j], [i + 1, j + 1]), [rank - 2, rank - 1])
-             for j in range(int(size))] for i in range(int(size))]  # fmt: skip
+             for j in range(size)] for i in range(size)]  # fmt: skip
 
     def minor(a: int, b: int, c: int, d: int) -> relax.Expr:
         """Of rows a and b and columns c and d."""

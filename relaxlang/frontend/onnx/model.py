@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 import onnx
@@ -49,7 +50,40 @@ def parse_model(data: bytes, shown: str) -> Model:
     except DecodeError:
         fail("RLX8001", f"{shown} is damaged, or no ONNX model", help="export or download it again")
     check_versions(made, shown)
+    texts = chain(_texts(made.graph), *(_function_texts(f) for f in made.functions))
+    if not all(isinstance(text, str) for text in texts):
+        fail("RLX8001", f"{shown} is damaged: it has names that are no text", help="export or download it again")
     return made
+
+
+def _texts(graph: Any, depth: int = 0) -> Iterator[Any]:
+    """Every name in a graph; one whose bytes are no UTF-8 comes as bytes."""
+    for named in (*graph.initializer, *graph.input, *graph.output):
+        yield named.name
+    for value in graph.input:
+        for dim in value.type.tensor_type.shape.dim:
+            yield dim.dim_param
+    yield from _node_texts(graph.node, depth)
+
+
+def _node_texts(nodes: Any, depth: int) -> Iterator[Any]:
+    if depth > MAX_NESTING:
+        fail("RLX8003", f"the model has graphs nested more than {MAX_NESTING} deep")
+    for node in nodes:
+        yield from (node.name, node.op_type, node.domain, *node.input, *node.output)
+        for attribute in node.attribute:
+            yield from (attribute.name, attribute.ref_attr_name)
+            if attribute.HasField("t"):
+                yield attribute.t.name
+            if attribute.HasField("g"):
+                yield from _texts(attribute.g, depth + 1)
+
+
+def _function_texts(function: Any) -> Iterator[Any]:
+    """Every name in a function of the model."""
+    yield from (function.name, function.domain, *function.input, *function.output, *function.attribute)
+    yield from (opset.domain for opset in function.opset_import)
+    yield from _node_texts(function.node, 0)
 
 
 def check_versions(model: Model, shown: str) -> None:
@@ -59,12 +93,14 @@ def check_versions(model: Model, shown: str) -> None:
     if model.ir_version > onnx.IR_VERSION:
         fail(
             "RLX8001",
-            f"{shown} has the format of IR version {model.ir_version}; the package `onnx` {onnx.__version__} knows them "
-            f"up to {onnx.IR_VERSION}",
+            f"{shown} has the format of IR version {model.ir_version}; the package `onnx` {onnx.__version__} knows "
+            f"those up to {onnx.IR_VERSION}",
             help="a newer `onnx` may know it",
         )
     newest = defs.onnx_opset_version()
     for opset in model.opset_import:
+        if not isinstance(opset.domain, str) or not 0 < opset.version < 1 << 31:
+            fail("RLX8001", f"{shown} is damaged: it has a set of operators without a version")
         if opset.domain in ("", "ai.onnx") and not OLDEST <= opset.version <= newest:
             fail(
                 "RLX8001",

@@ -49,7 +49,7 @@ class Node:
         """Whether the attribute is given."""
         return name in self.attributes
 
-    def _get(self, name: str, kind: int, default: Any) -> Any:
+    def _get(self, name: str, kind: Any, default: Any) -> Any:
         found = self.attributes.get(name)
         if found is None:
             if default is None:
@@ -125,8 +125,8 @@ def at_node(fault: DiagnosticError, node: Node) -> DiagnosticError:
         if any(n.startswith("at the ") for n in d.notes):
             return d
         return Diagnostic(
-            d.code, d.message, d.span, level=d.level, label=d.label, labels=d.labels, notes=(*d.notes, note), help=d.help,
-            fixes=d.fixes, node=d.node,
+            d.code, d.message, d.span, level=d.level, label=d.label, labels=d.labels, notes=(*d.notes, note),
+            help=d.help, fixes=d.fixes, node=d.node,
         )  # fmt: skip
 
     return DiagnosticError([placed(d) for d in fault.diagnostics])

@@ -44,8 +44,6 @@ def quantize_linear(g: Graph, n: Node) -> Value:
         to = element_type(n.int("output_dtype"), "the result")
     else:
         to = element_type(2, "the result")
-    if to.is_float:
-        n.unsupported(f"to {to}")
     x = x if g.dtype(x).is_float else op.astype(x, "float32")
     axis = n.int("axis", 1) if g.rank(scale) == 1 and g.rank(x) else -1
     return op.quantize(x, scale, _zero(g, n.input(2), to), axis=axis, out_dtype=to)
@@ -62,14 +60,11 @@ def dequantize_linear(g: Graph, n: Node) -> Value:
 def _centred(g: Graph, value: Value, zero: Value, axis: int | None = None) -> relax.Expr:
     """Quantized numbers without their zero point, as int32."""
     x = g.tensor(value)
-    made: relax.Expr = op.astype(x, "int32")
+    wide = op.astype(x, "int32")
     if zero is None:
-        return made
+        return wide
     shift = op.astype(g.tensor(zero), "int32")
-    if axis is not None:
-        shift = _parameter(g, shift, axis, g.rank(x))
-    made = op.subtract(made, shift)
-    return made
+    return op.subtract(wide, shift if axis is None else _parameter(g, shift, axis, g.rank(x)))
 
 
 def matmul_integer(g: Graph, n: Node) -> Value:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-
 from relaxlang.frontend.onnx.graph import Graph
 from relaxlang.frontend.onnx.node import Node
 from relaxlang.frontend.onnx.values import Result, Value
@@ -27,12 +26,12 @@ def _activation(g: Graph, n: Node, name: str, alpha: float | None, beta: float |
         return found
     if key == "affine":
         a, b = (1.0 if alpha is None else alpha), (0.0 if beta is None else beta)
-        return lambda x: op.add(op.multiply(x, g.like(a, x)), g.like(b, x))  # type: ignore[no-any-return]
+        return lambda x: op.add(op.multiply(x, g.like(a, x)), g.like(b, x))
     if key == "leakyrelu":
-        return lambda x: op.nn.leakyrelu(x, 0.01 if alpha is None else alpha)  # type: ignore[no-any-return]
+        return lambda x: op.nn.leakyrelu(x, 0.01 if alpha is None else alpha)
     if key == "hardsigmoid":
         a, b = (0.2 if alpha is None else alpha), (0.5 if beta is None else beta)
-        return lambda x: op.clip(op.add(op.multiply(x, g.like(a, x)), g.like(b, x)), 0.0, 1.0)  # type: ignore[no-any-return]
+        return lambda x: op.clip(op.add(op.multiply(x, g.like(a, x)), g.like(b, x)), 0.0, 1.0)
     n.unsupported(f"with the activation `{name}`")
 
 
@@ -52,10 +51,9 @@ class Layer:
         if not isinstance(steps, int) or steps > MAX_STEPS:
             n.unsupported(f"over a sequence whose length is not known, or more than {MAX_STEPS}")
         self.steps = steps
+        self.lengths: relax.Expr | None = None
         if n.input(4) is not None:
-            lengths = g.constant(n.input(4), "the lengths of the sequences")
-            if not bool((lengths == steps).all()):
-                n.unsupported("over sequences of different lengths")
+            self.lengths = g.bb.emit(op.expand_dims(g.tensor(n.input(4)), [1]))
         names = n.strings("activations", default * self.directions)
         alphas, betas = list(n.floats("activation_alpha", ())), list(n.floats("activation_beta", ()))
         self.activations = [
@@ -115,11 +113,18 @@ class Layer:
         made: relax.Expr = self.g.bb.emit(op.squeeze(op.strided_slice(whole, [0], [t], [t + 1]), [0]))
         return made
 
+    def until_end(self, t: int, new: relax.Expr, old: relax.Expr | None) -> relax.Expr:
+        """`new` in the sequences that are longer than t, `old` (None: zeros) in those that have ended."""
+        if self.lengths is None:
+            return new
+        going = op.greater(self.lengths, self.g.like(t, self.lengths))
+        return self.g.bb.emit(op.where(going, new, self.g.like(0, new) if old is None else old))
+
     def results(self, outputs: list[list[relax.Expr]], *states: list[relax.Expr]) -> Result:
         """Y (steps, directions, batch, hidden) and the last states (directions, batch, hidden)."""
         steps = [op.stack(tuple(outputs[d][t] for d in range(self.directions)), axis=0) for t in range(self.steps)]
-        y = self.g.bb.emit(op.stack(tuple(self.g.bb.emit(s) for s in steps), axis=0))
-        last = [self.g.bb.emit(op.stack(tuple(s), axis=0)) for s in states]
+        y: relax.Expr = self.g.bb.emit(op.stack(tuple(self.g.bb.emit(s) for s in steps), axis=0))
+        last: list[relax.Expr] = [self.g.bb.emit(op.stack(tuple(s), axis=0)) for s in states]
         if self.batch_first:
             y = op.permute_dims(y, [2, 0, 1, 3])
             last = [op.permute_dims(s, [1, 0, 2]) for s in last]
@@ -140,8 +145,8 @@ def rnn(g: Graph, n: Node) -> Result:
         back = g.bb.emit(op.permute_dims(layer.part(n.input(2), d), [1, 0]))
         h, found = layer.state(5, d), [layer.x] * layer.steps
         for t in layer.order(d):
-            h = g.bb.emit(f(layer.limit(op.add(layer.step(whole, t), op.matmul(h, back)))))
-            found[t] = h
+            new = g.bb.emit(f(layer.limit(op.add(layer.step(whole, t), op.matmul(h, back)))))
+            h, found[t] = layer.until_end(t, new, h), layer.until_end(t, new, None)
         outputs.append(found)
         last.append(h)
     return layer.results(outputs, last)
@@ -167,8 +172,8 @@ def gru(g: Graph, n: Node) -> Result:
             inner = op.multiply(r, _plus(op.matmul(h, last_back), bias)) if late else _plus(
                 op.matmul(op.multiply(r, h), last_back), bias)  # fmt: skip
             new = g.bb.emit(tanh(layer.limit(op.add(layer.gate(at, 2), inner))))
-            h = g.bb.emit(op.add(op.multiply(op.subtract(g.like(1, z), z), new), op.multiply(z, h)))
-            found[t] = h
+            new = g.bb.emit(op.add(op.multiply(op.subtract(g.like(1, z), z), new), op.multiply(z, h)))
+            h, found[t] = layer.until_end(t, new, h), layer.until_end(t, new, None)
         outputs.append(found)
         last.append(h)
     return layer.results(outputs, last)
@@ -209,12 +214,10 @@ def lstm(g: Graph, n: Node) -> Result:
         for t in layer.order(d):
             at = g.bb.emit(op.add(layer.step(whole, t), op.matmul(h, back)))
             i, forget, new = gate(0, f, at, c), gate(2, f, at, c), gate(3, on_cell, at, None)
-            c = g.bb.emit(op.add(op.multiply(forget, c), op.multiply(i, new)))
-            h = g.bb.emit(op.multiply(gate(1, f, at, c), on_hidden(c)))
-            found[t] = h
+            cell = g.bb.emit(op.add(op.multiply(forget, c), op.multiply(i, new)))
+            new = g.bb.emit(op.multiply(gate(1, f, at, cell), on_hidden(cell)))
+            h, c, found[t] = (layer.until_end(t, v, old) for v, old in ((new, h), (cell, c), (new, None)))
         outputs.append(found)
         last.append(h)
         cells.append(c)
     return layer.results(outputs, last, cells)
-
-

@@ -7,7 +7,7 @@ from typing import Any
 
 from relaxlang.frontend.onnx.graph import Graph, item
 from relaxlang.frontend.onnx.node import Node
-from relaxlang.frontend.onnx.values import Result, Value
+from relaxlang.frontend.onnx.values import Dim, Result, Value
 from relaxlang.ir import relax
 from relaxlang.ops import python_api as op
 
@@ -127,8 +127,11 @@ def top_k(g: Graph, n: Node) -> Result:
     x = g.tensor(n.input(0))
     k = n.int("k") if n.version < 10 else g.scalar(n.input(1), "k")
     axis = g.axis(n, n.int("axis", -1), g.rank(x))
-    both = op.topk(x, k, axis=axis, ret_type="both", largest=n.flag("largest", True), dtype="int64")
-    both = g.bb.emit(both)
+    if not isinstance(k, int):
+        order = g.bb.emit(op.argsort(x, axis=axis, descending=n.flag("largest", True), dtype="int64"))
+        found = g.bb.emit(op.strided_slice(order, [axis], [0], [k], assume_inbound=True))
+        return op.gather_elements(x, found, axis=axis), found
+    both = g.bb.emit(op.topk(x, k, axis=axis, ret_type="both", largest=n.flag("largest", True), dtype="int64"))
     return item(both, 0), item(both, 1)
 
 
@@ -140,7 +143,8 @@ def _along(call: Any) -> Callable[[Graph, Node], Value]:
         rank = g.rank(x)
         axis = g.axis(n, n.int("axis", 1 if n.version < 13 else -1), rank)
         if n.version >= 13 or axis == rank - 1:
-            return call(x, axis=axis)
+            made: Value = call(x, axis=axis)
+            return made
         dims = g.sizes(x)
         flat = op.reshape(x, (g.product(dims[:axis]), g.product(dims[axis:])))
         return op.reshape(call(flat, axis=1), dims)
@@ -162,8 +166,8 @@ def hardmax(g: Graph, n: Node) -> Value:
     first = op.argmax(x, axis=axis, keepdims=True)
     size = g.sizes(x)[axis]
     places = op.arange(0, size, 1, dtype="int64")
-    shape = [1] * g.rank(x)
-    shape[axis] = size  # type: ignore[call-overload]
+    shape: list[Dim] = [1] * g.rank(x)
+    shape[axis] = size
     hit = op.equal(op.astype(first, "int64"), op.reshape(places, shape))
     made = op.astype(hit, g.dtype(x))
     return op.reshape(made, dims) if n.version < 13 else made

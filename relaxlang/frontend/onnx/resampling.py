@@ -74,17 +74,15 @@ class Sampling:
         return (i + 0.5) / factor - 0.5
 
     def _nearest(self, x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        if self.rounding == "floor":
-            return np.floor(x)
-        if self.rounding == "ceil":
-            return np.ceil(x)
-        return np.ceil(x - 0.5) if self.rounding == "round_prefer_floor" else np.floor(x + 0.5)
+        if self.rounding in ("floor", "ceil"):
+            return np.asarray(np.floor(x) if self.rounding == "floor" else np.ceil(x))
+        return np.asarray(np.ceil(x - 0.5) if self.rounding == "round_prefer_floor" else np.floor(x + 0.5))
 
     def _weight(self, t: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """The weight at a distance: a triangle, or Keys' cubic."""
         if self.method == "linear":
-            return np.maximum(1 - t, 0)
+            return np.asarray(np.maximum(1 - t, 0))
         a = self.cubic
         near = ((a + 2) * t - (a + 3)) * t * t + 1
         far = ((a * t - 5 * a) * t + 8 * a) * t - 4 * a
-        return np.where(t <= 1, near, np.where(t < 2, far, 0))
+        return np.asarray(np.where(t <= 1, near, np.where(t < 2, far, 0)))

@@ -151,7 +151,11 @@ def split(g: Graph, n: Node) -> Result:
         n.unsupported(f"in {len(sizes)} parts, of which {count} are used")
     if not sizes:
         whole = dims[axis]
-        part = g.simplify(-(-whole // count) if isinstance(whole, int) else prim.FloorDiv(whole + (count - 1), prim.const(count, INT64)))
+        part = g.simplify(
+            -(-whole // count)
+            if isinstance(whole, int)
+            else prim.FloorDiv(whole + (count - 1), prim.const(count, INT64))
+        )
         ends: list[Dim] = [g.simplify(part * k) for k in range(1, count)]
     else:
         ends, at = [], 0
@@ -191,7 +195,9 @@ def slice_(g: Graph, n: Node) -> Value:
         if isinstance(b, int) and isinstance(e, int) and s == 1 and b == 0 and (e >= _FAR or g.equal(e, dims[a])):
             continue
         begin.append((a, _place(g, b, dims[a])))
-        end.append(dims[a] if isinstance(e, int) and e >= _FAR and isinstance(s, int) and s > 0 else _place(g, e, dims[a]))
+        end.append(
+            dims[a] if isinstance(e, int) and e >= _FAR and isinstance(s, int) and s > 0 else _place(g, e, dims[a])
+        )
         stride.append(s)
     if not begin:
         return x
@@ -218,13 +224,22 @@ def range_(g: Graph, n: Node) -> Value:
         start, limit, delta = (g.scalar(v, "a bound of the range") for v in values)
         if all(isinstance(v, int) for v in (start, delta)) and delta == 1:
             length = g.simplify(limit - start)
-            return op.arange(start, limit, 1, dtype=of) if not isinstance(length, int) or length > 0 else op.zeros((0,), of)
+            return (
+                op.arange(start, limit, 1, dtype=of)
+                if not isinstance(length, int) or length > 0
+                else op.zeros((0,), of)
+            )
         return op.arange(start, limit, delta, dtype=of)
-    start, limit, delta = (float(g.constant(v, "a bound of the range").reshape(-1)[0]) for v in values)
-    if delta == 0:
-        n.unsupported("with a step of 0")
-    count = max(int(np.ceil((limit - start) / delta)), 0)
-    return Known((start + np.arange(count) * delta).astype(of.numpy))
+    if all(isinstance(v, Known) and not v.is_symbolic for v in values):
+        low, high, by = (float(g.constant(v, "a bound of the range").reshape(-1)[0]) for v in values)
+        if by == 0:
+            n.unsupported("with a step of 0")
+        return Known((low + np.arange(max(int(np.ceil((high - low) / by)), 0)) * by).astype(of.numpy))
+    first, last, step = (op.reshape(g.tensor(v), ()) for v in values)
+    wide = op.ceil(op.divide(op.astype(op.subtract(last, first), "float64"), op.astype(step, "float64")))
+    count = g.bb.emit(op.maximum(op.astype(wide, "int64"), relax.Constant(np.array(0, dtype=np.int64))))
+    places = op.arange(0, g.scalar(count, "the length of the range"), 1, dtype="int64")
+    return op.add(op.multiply(op.astype(places, of), step), first)
 
 
 def eye_like(g: Graph, n: Node) -> Value:
@@ -262,7 +277,8 @@ def space_to_depth(g: Graph, n: Node) -> Value:
     batch, c, h, w = _four(g, n, x)
     rows, columns = (g.simplify(d // b if isinstance(d, int) else prim.FloorDiv(*prim.match(d, b))) for d in (h, w))
     parts = op.reshape(x, (batch, c, rows, b, columns, b))
-    return op.reshape(op.permute_dims(parts, [0, 3, 5, 1, 2, 4]), (batch, g.simplify(c * b * b), rows, columns))
+    order = [0, 3, 5, 1, 2, 4] if n.string("mode", "DCR") == "DCR" else [0, 1, 3, 5, 2, 4]
+    return op.reshape(op.permute_dims(parts, order), (batch, g.simplify(c * b * b), rows, columns))
 
 
 def _four(g: Graph, n: Node, x: relax.Expr) -> tuple[Dim, ...]:
@@ -287,5 +303,3 @@ def center_crop(g: Graph, n: Node) -> Value:
         widths[2 * a] = max(want - have, 0) // 2
         widths[2 * a + 1] = max(want - have, 0) - widths[2 * a]
     return op.nn.pad(x, widths, "constant", 0) if any(widths) else x
-
-

@@ -1,7 +1,7 @@
 """What stands for a value of an ONNX graph while it is imported.
 
-A value is an expression of Relax (a tensor that is computed at run time), a `Known`, a `Sequence` of values, or None (an
-optional input that is left out).
+A value is an expression of Relax (a tensor that is computed at run time), a `Known`, a `Sequence` of values, or None
+(an optional input that is left out).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Known:
     @property
     def is_symbolic(self) -> bool:
         """Whether an element depends on symbolic dimensions."""
-        return self.data.dtype.hasobject
+        return bool(self.data.dtype.hasobject)
 
     @staticmethod
     def of(elements: np.ndarray[Any, Any], dtype: DType) -> Known:

@@ -47,7 +47,7 @@ class Window:
             reach = (k - 1) * dilation + 1
             if isinstance(d, int):
                 total: Dim = max((-(-d // s) - 1) * s + reach - d, 0)
-                small: Dim = total // 2  # type: ignore[operator]
+                small: Dim = total // 2
             else:
                 steps = prim.FloorDiv(*prim.match(d + (s - 1), s)) - 1
                 total = g.simplify(prim.Max(*prim.match(steps * s + reach - d, 0)))
@@ -228,6 +228,9 @@ def pad(g: Graph, n: Node) -> Value:
     if n.version < 11:
         value = n.float("value", 0.0)
     elif n.input(2) is not None and mode == "constant":
+        if not isinstance(n.input(2), Known):
+            inside = op.astype(op.nn.pad(op.ones_like(x, "uint8"), widths, "constant", 0), "bool")
+            return op.where(inside, op.nn.pad(x, widths, "constant", 0), op.reshape(g.tensor(n.input(2)), ()))
         given = g.constant(n.input(2), "the padding's value").reshape(-1)
         value = given[0].item() if given.size else 0
     if g.dtype(x).is_bool:
@@ -243,18 +246,17 @@ def col_to_image(g: Graph, n: Node) -> Value:
     batch, columns, _ = g.sizes(x)
     if w.count not in _AXES or not isinstance(columns, int):
         n.unsupported("of blocks with more than 3 dimensions")
-    count = math.prod(block)
+    count, pads = math.prod(block), n.ints("pads", (0,) * (2 * w.count))
     channels = columns // count
-    lanes = [(image[k] + w.padding[k] + w.padding[w.count + k] - w.dilations[k] * (block[k] - 1) - 1) // w.strides[k] + 1
-             for k in range(w.count)]  # fmt: skip
+    room = [image[k] + pads[k] + pads[w.count + k] - w.dilations[k] * (block[k] - 1) - 1 for k in range(w.count)]
+    lanes = [room[k] // w.strides[k] + 1 for k in range(w.count)]
     # A transposed convolution with one channel for each element of the block lays each where it belongs.
     laid = op.reshape(x, (batch, columns, *lanes))
     one_hot = np.zeros((columns, 1, *block), dtype=g.dtype(x).numpy)
     for c in range(columns):
-        one_hot[(c, 0, *np.unravel_index(c % count, block))] = 1
+        one_hot[c].reshape(-1)[c % count] = 1
     axes = _AXES[w.count]
-    lost = [int(image[k] + w.padding[k] + w.padding[w.count + k])
-            - ((lanes[k] - 1) * w.strides[k] + w.dilations[k] * (block[k] - 1) + 1) for k in range(w.count)]  # fmt: skip
+    lost = [room[k] % w.strides[k] for k in range(w.count)]
     return op.reshape(
         _TRANSPOSED[w.count](
             laid, relax.Constant(one_hot), strides=w.strides, padding=w.padding, output_padding=tuple(lost),
