@@ -206,7 +206,12 @@ def alloc_storage(
     vm: VirtualMachine, shape: tuple[int, ...], device: int, element: DType, scope: str = "global"
 ) -> Storage:
     """Memory for `shape` elements of a dtype on the host (`device` and `scope` have no other choice yet)."""
-    return allocate(math.prod(shape) * element.itemsize)
+    return allocate_shape(shape, element.itemsize)
+
+
+def allocate_shape(shape: tuple[int, ...], itemsize: int) -> Storage:
+    """Memory for a shape of elements of `itemsize` bytes; RLX6006 when it cannot be had."""
+    return allocate(math.prod(shape) * itemsize)
 
 
 @builtin("vm.builtin.alloc_tensor")
@@ -219,7 +224,7 @@ def alloc_tensor(storage: Storage, offset: int, shape: tuple[int, ...], element:
 def reshape(tensor: NDArray, shape: tuple[int, ...]) -> NDArray:
     """The same data under another shape, without a copy; RLX6018 when the number of elements differs."""
     if math.prod(shape) != tensor.size or any(d < 0 for d in shape):
-        fail("RLX6018", f"cannot reshape {checks.describe(tensor)} to {tuple(shape)}: the number of elements differs")
+        checks.wrong_reshape(dtype_name(tensor.dtype), tensor.shape, tuple(shape))
     return wrap(tensor.reshape(shape))
 
 

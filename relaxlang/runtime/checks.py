@@ -75,11 +75,16 @@ def check_bounds(name: str, value: int, low: int | None, high: int | None, place
         fail("RLX6036", f"{place}: `{name}` = {value}, expected at most {high}")
 
 
+def wrong_reshape(dtype: str, had: tuple[int, ...], wanted: tuple[int, ...]) -> NoReturn:
+    """Raise RLX6018: a tensor cannot have another shape because the number of elements differs."""
+    tensor = _tensor_text(dtype, had)
+    fail("RLX6018", f"cannot reshape {tensor} to {wanted}: the number of elements differs")
+
+
 def describe(value: Any) -> str:
     """A value in a few words: `a float32 tensor of shape (2, 3)`, `the int 5`, `a tuple of 2`, `None`."""
     if isinstance(value, np.ndarray):
-        name = dtype_name(value.dtype)
-        return f"{'an' if name[0] == 'i' else 'a'} {name} tensor of shape {shape_text(value.shape)}"
+        return _tensor_text(dtype_name(value.dtype), value.shape)
     if isinstance(value, ShapeTuple):
         return f"the shape {shape_text(value)}"
     if isinstance(value, (tuple, list)):
@@ -89,6 +94,10 @@ def describe(value: Any) -> str:
     if isinstance(value, (bool, int, float)):
         return f"the {type(value).__name__} {value}"
     return f"`{type(value).__name__}`"
+
+
+def _tensor_text(dtype: str, shape: tuple[int, ...]) -> str:
+    return f"{'an' if dtype[0] == 'i' else 'a'} {dtype} tensor of shape {shape_text(shape)}"
 
 
 def dim_name(context: str, axis: int) -> str | None:

@@ -210,7 +210,7 @@ def is_tensor(x: Any) -> bool:
 
 
 def as_tensor(x: Any, *, scalars: bool = False) -> NDArray:
-    """`x` as a C-contiguous tensor in native byte order, without a copy when it is one already.
+    """`x` as an aligned C-contiguous tensor in native byte order, without a copy when it is one already.
 
     Takes numpy arrays and scalars, anything with `__dlpack__`, and with `scalars` Python's bool, int and float (as
     bool, int64, float32). The caller's array is never changed. Raises RLX6002 for anything else.
@@ -232,8 +232,10 @@ def as_tensor(x: Any, *, scalars: bool = False) -> NDArray:
     name = _NAMES.get(source.dtype)
     if name is None:
         name = dtype_name(source.dtype)
-    if source.flags.c_contiguous and source.dtype.isnative:
-        return wrap(source)
+    element = numpy_dtype(name)
+    if source.flags.c_contiguous and source.flags.aligned and source.dtype.isnative:
+        # One object for each dtype, by which native code knows it.
+        return wrap(source if source.dtype is element else source.view(element))
     made = empty(source.shape, name)
     np.copyto(made, source)
     return made

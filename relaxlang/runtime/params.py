@@ -47,12 +47,9 @@ def expectations(ex: Executable, function: VMFunction) -> list[Expected]:
     """One `Expected` per parameter, from the checks before the first instruction that is something else."""
     params = [Expected() for _ in function.params]
     places: dict[int, Expected] = dict(enumerate(params))
-    for instruction in ex.code_of(function):
-        if not isinstance(instruction, Call):
-            break
+    for instruction in ex.code_of(function)[: prologue(ex, function)]:
+        assert isinstance(instruction, Call)
         name = ex.functions[instruction.func].name
-        if name not in _PROLOGUE:
-            break
         args = instruction.args
         place = places.get(args[0].index) if args and isinstance(args[0], Register) else None
         if place is not None:
@@ -70,6 +67,14 @@ def bind(name: str, params: Sequence[str], expected: Sequence[Expected], args: S
     if len(args) != len(params):
         checks.wrong_count(name, tuple(params), len(params), len(args))
     return [convert(a, e) for a, e in zip(args, expected, strict=False)]
+
+
+def prologue(ex: Executable, function: VMFunction) -> int:
+    """How many instructions a function begins with that only look at its arguments."""
+    for at, instruction in enumerate(ex.code_of(function)):
+        if not isinstance(instruction, Call) or ex.functions[instruction.func].name not in _PROLOGUE:
+            return at
+    return function.count
 
 
 def _note(place: Expected, name: str, values: list[Any]) -> None:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from relaxlang.base.dtype import dtype
 from relaxlang.codegen.native import checks, kernels
-from relaxlang.codegen.native.checks import DONE, heap_place
+from relaxlang.codegen.native.checks import DONE
 from relaxlang.codegen.native.emitter import Emitter, FastPath
-from relaxlang.codegen.native.frame import UNLIKELY
-from relaxlang.codegen.native.helpers import approve_memory, refuse_memory
 from relaxlang.codegen.native.kinds import (
     BLOCK,
     BOOL,
@@ -16,14 +14,13 @@ from relaxlang.codegen.native.kinds import (
     Bool,
     Heap,
     Int,
-    Object,
     Reference,
     Shape,
     Tensor,
     Tuple,
     Value,
 )
-from relaxlang.codegen.native.table import Fixed, RefuseTensor
+from relaxlang.codegen.native.table import RefuseReshape, RefuseStorage, RefuseTensor
 from relaxlang.runtime.builtins import MakeShapeCode
 from relaxlang.runtime.executable import VOID, Call, Func, KernelFunction, PackedFunction
 
@@ -64,8 +61,7 @@ def make_shape(em: Emitter, call: Call) -> Value | None:
         return None
     dims = []
     for code, reg in zip(pairs[::2], pairs[1::2]):
-        place = heap_place(em, heap, reg) if code else None
-        dims.append(str(reg) if place is None else em.at.value(f"load i64, ptr {place}"))
+        dims.append(em.heap_load(heap, reg) if code else str(reg))
     return Value(Shape(ndim), tuple(dims))
 
 
@@ -76,8 +72,10 @@ def make_prim_value(em: Emitter, call: Call) -> Value | None:
         return None
     if code != MakeShapeCode.LOAD_SHAPE:
         return Value(INT, (str(reg),))
-    place = heap_place(em, em.operand(call.args[0]), reg)
-    return None if place is None else Value(INT, (em.at.value(f"load i64, ptr {place}"),))
+    heap = em.operand(call.args[0])
+    if not isinstance(heap.kind, Heap) or not 0 <= reg < heap.kind.size:
+        return None
+    return Value(INT, (em.heap_load(heap, reg),))
 
 
 def shape_of(em: Emitter, call: Call) -> Value | None:
@@ -94,16 +92,9 @@ def alloc_storage(em: Emitter, call: Call) -> Value | None:
     if element is None or not isinstance(shape.kind, Shape) or call.dst == VOID or not _only_for_tensors(em, call):
         return None
     size, good = _bytes(em, shape.dims, dtype(element).itemsize)
-    if good != "true":
-        go, bad = em.at.label("sized"), em.at.label("oversized")
-        em.at.branch_if(good, go, bad, ", !prof !0")
-        em.at.start(bad)
-        em.drop_result(em.step(call))
-        # Python's integers can hold what 64 bits cannot, and a product of two negative numbers is none: nothing was
-        # wrong so far, but no tensor can have this shape.
-        em.refuse(RefuseTensor(element), [Value(INT, ("0",)), Value(INT, ("0",)), *_words(shape.dims)])
-        em.at.start(go)
-    return Value(BLOCK, (_take(em, size), size))
+    em.require(good, RefuseStorage(element), _words(shape.dims))
+    block = em.at.call("ptr", em.program.take(), ("i64", size))
+    return Value(BLOCK, (em.checked(block), size))
 
 
 def _only_for_tensors(em: Emitter, call: Call) -> bool:
@@ -117,12 +108,19 @@ def _only_for_tensors(em: Emitter, call: Call) -> bool:
     return True
 
 
-def _words(dims: tuple[str, ...]) -> list[Value]:
-    return [Value(INT, (d,)) for d in dims]
+def _words(dims: tuple[str, ...]) -> list[tuple[str, str]]:
+    return [("i64", d) for d in dims]
 
 
 def _bytes(em: Emitter, dims: tuple[str, ...], itemsize: int) -> tuple[str, str]:
     """The bytes of a shape, and the condition under which that is a number of 63 bits; literals where they can be."""
+    known = em.sizes.get((dims, itemsize))
+    if known is None:
+        known = em.sizes[dims, itemsize] = _new_bytes(em, dims, itemsize)
+    return known
+
+
+def _new_bytes(em: Emitter, dims: tuple[str, ...], itemsize: int) -> tuple[str, str]:
     fixed, moving = itemsize, []
     for dim in dims:
         if dim.lstrip("-").isdigit():
@@ -133,37 +131,17 @@ def _bytes(em: Emitter, dims: tuple[str, ...], itemsize: int) -> tuple[str, str]
         return "0", "false"
     if not moving:
         return str(fixed), "true"
+    total = em.at.value(f"mul i64 {fixed}, {moving[0]}") if fixed != 1 else moving[0]
+    good = em.at.value(f"icmp ule i64 {moving[0]}, {((1 << 63) - 1) // max(1, fixed)}")
     multiply = em.program.module.declare("llvm.umul.with.overflow.i64", "{ i64, i1 }", ["i64", "i64"])
-    total, bad = str(fixed), "false"
-    for dim in moving:
+    for dim in moving[1:]:
         pair = em.at.call("{ i64, i1 }", multiply, ("i64", total), ("i64", dim))
         total = em.at.value(f"extractvalue {{ i64, i1 }} {pair}, 0")
         over = em.at.value(f"extractvalue {{ i64, i1 }} {pair}, 1")
-        negative = em.at.value(f"icmp slt i64 {dim}, 0")
-        either = em.at.value(f"or i1 {over}, {negative}")
-        bad = either if bad == "false" else em.at.value(f"or i1 {bad}, {either}")
-    bad = em.at.value(f"or i1 {bad}, {em.at.value(f'icmp slt i64 {total}, 0')}")
-    return total, em.at.value(f"xor i1 {bad}, true")
-
-
-def _take(em: Emitter, size: str) -> str:
-    """A block of so many bytes."""
-    at, take = em.at, em.program.function("rlx_take")
-    first = at.call("ptr", take, ("i64", size), ("i1", "false"))
-    before = at.block
-    none = at.value(f"icmp eq ptr {first}, null")
-    ask, got = at.label("ask"), at.label("got")
-    at.branch_if(none, ask, got, UNLIKELY)
-    at.start(ask)
-    em.drop_result(Value(Object(), (em.checked(em.call_python(Fixed(approve_memory), [Value(INT, (size,))])),)))
-    second = at.call("ptr", take, ("i64", size), ("i1", "true"))
-    refused, fine = at.label("refused"), at.label("granted")
-    at.branch_if(at.value(f"icmp eq ptr {second}, null"), refused, fine, UNLIKELY)
-    at.start(refused)
-    em.refuse(Fixed(refuse_memory), [Value(INT, (size,))])
-    at.start(fine)
-    at.start(got)
-    return at.value(f"phi ptr [ {first}, %{before} ], [ {second}, %{fine} ]")
+        small = em.at.value(f"icmp sge i64 {em.at.value(f'or i64 {total}, {dim}')}, 0")
+        fits = em.at.value(f"and i1 {small}, {em.at.value(f'xor i1 {over}, true')}")
+        good = em.at.value(f"and i1 {good}, {fits}")
+    return total, good
 
 
 def alloc_tensor(em: Emitter, call: Call) -> Value | None:
@@ -179,15 +157,12 @@ def alloc_tensor(em: Emitter, call: Call) -> Value | None:
     block, available = storage.parts
     start = offset.parts[0]
     size, good = _bytes(em, shape.dims, dtype(element).itemsize)
-    room = em.at.value(f"sub i64 {available}, {start}")
-    conditions = [f"icmp sge i64 {start}, 0", f"icmp sle i64 {start}, {available}", f"icmp ule i64 {size}, {room}"]
-    for condition in conditions:
-        good = em.at.value(f"and i1 {good}, {em.at.value(condition)}")
-    go, bad = em.at.label("fits"), em.at.label("misfit")
-    em.at.branch_if(good, go, bad, ", !prof !0")
-    em.at.start(bad)
-    em.refuse(RefuseTensor(element), [Value(INT, (available,)), offset, *_words(shape.dims)])
-    em.at.start(go)
+    if size != available or start != "0":
+        room = em.at.value(f"sub i64 {available}, {start}")
+        conditions = [f"icmp sge i64 {start}, 0", f"icmp sle i64 {start}, {available}", f"icmp ule i64 {size}, {room}"]
+        for condition in conditions if start != "0" else conditions[2:]:
+            good = em.at.value(f"and i1 {good}, {em.at.value(condition)}")
+    em.require(good, RefuseTensor(element), [("i64", available), ("i64", start), *_words(shape.dims)])
     em.retain(Reference(block, True))
     data = block if start == "0" else em.at.value(f"getelementptr i8, ptr {block}, i64 {start}")
     return Value(Tensor(element, shape.kind.ndim, True), (data, block, *shape.dims))
@@ -199,11 +174,12 @@ def reshape(em: Emitter, call: Call) -> Value | None:
     kind = value.kind
     if not isinstance(kind, Tensor) or kind.dtype is None or not isinstance(shape.kind, Shape) or shape.kind.ndim > 64:
         return None
-    had, first = _bytes(em, value.dims, 1)
-    wanted, second = _bytes(em, shape.dims, 1)
-    same = em.at.value(f"icmp eq i64 {had}, {wanted}")
-    good = em.at.value(f"and i1 {same}, {em.at.value(f'and i1 {first}, {second}')}")
-    em.in_python_unless(good, call)
+    had, _ = _bytes(em, value.dims, 1)
+    wanted, good = _bytes(em, shape.dims, 1)
+    if had != wanted:
+        same = em.at.value(f"icmp eq i64 {had}, {wanted}")
+        good = same if good == "true" else em.at.value(f"and i1 {same}, {good}")
+    em.require(good, RefuseReshape(kind.dtype, kind.ndim), _words((*value.dims, *shape.dims)))
     copied = em.copy(Value(Tensor(kind.dtype, kind.ndim, kind.on_block, False, kind.borrowed), value.parts))
     made = Tensor(kind.dtype, shape.kind.ndim, kind.on_block)
     return Value(made, (*copied.parts[:2], *shape.dims))

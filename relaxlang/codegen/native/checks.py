@@ -52,18 +52,9 @@ def check_tensor_info(em: Emitter, call: Call) -> Value | None:
 
 def read_array(em: Emitter, array: str, kind: Tensor) -> Value:
     """An array object as a tensor."""
-    data = em.at.value(f"load ptr, ptr {field(em, array, layout.DATA)}")
-    dims = []
-    if kind.ndim:
-        first = em.at.value(f"load ptr, ptr {field(em, array, layout.DIMS)}")
-        for axis in range(kind.ndim):
-            dims.append(em.at.value(f"load i64, ptr {field(em, first, 8 * axis)}"))
-    return Value(kind, (data, array, *dims))
-
-
-def field(em: Emitter, pointer: str, offset: int) -> str:
-    """The place some bytes behind a pointer."""
-    return em.at.value(f"getelementptr i8, ptr {pointer}, i64 {offset}") if offset else pointer
+    first = em.load_field(array, layout.DIMS) if kind.ndim else ""
+    dims = [em.load_field(first, 8 * axis, "i64") for axis in range(kind.ndim)]
+    return Value(kind, (em.load_field(array, layout.DATA), array, *dims))
 
 
 def check_shape_info(em: Emitter, call: Call) -> Value | None:
@@ -118,22 +109,14 @@ def check_bounds(em: Emitter, call: Call) -> Value | None:
     reg, low, high = (em.literal(a) for a in call.args[1:4])
     if not isinstance(heap.kind, Heap) or not all(isinstance(v, int) for v in (reg, low, high)):
         return None
-    place = heap_place(em, heap, reg)
-    if place is None:
+    if not 0 <= reg < heap.kind.size:
         return None
-    value = em.at.value(f"load i64, ptr {place}")
+    value = em.heap_load(heap, reg)
     conditions = [em.at.value(f"icmp sge i64 {value}, {low}")]
     if high >= low:
         conditions.append(em.at.value(f"icmp sle i64 {value}, {high}"))
     _require(em, call, conditions)
     return DONE
-
-
-def heap_place(em: Emitter, heap: Value, reg: object) -> str | None:
-    """The place of a heap, None when there is none."""
-    if not isinstance(heap.kind, Heap) or type(reg) is not int or not 0 <= reg < heap.kind.size:
-        return None
-    return em.at.value(f"getelementptr inbounds i64, ptr {heap.parts[0]}, i64 {reg}")
 
 
 def match_shape(em: Emitter, call: Call) -> Value | None:
@@ -155,6 +138,7 @@ def match_shape(em: Emitter, call: Call) -> Value | None:
         if value.kind.ndim != ndim:
             return None
         _require(em, call, _matches(em, heap, codes, value.dims))
+        _note_dims(em, call, value, heap, codes)
         return DONE
     if not isinstance(value.kind, Object):
         return None
@@ -170,12 +154,13 @@ def _match_object(em: Emitter, call: Call, value: Value, heap: Value, codes: lis
     read, python, done = em.at.label("read"), em.at.label("python"), em.at.label("matched")
     em.at.branch_if(em.at.value(f"icmp eq i64 {has}, {len(codes)}"), read, python, LIKELY)
     em.at.start(read)
-    dims = [em.at.value(f"load i64, ptr {field(em, place, 8 * axis)}") for axis in range(len(codes))]
+    dims = [em.load_field(place, 8 * axis, "i64") for axis in range(len(codes))]
     good = _all(em, _matches(em, heap, codes, dims))
     em.at.branch_if(good, done, python, LIKELY)
     em.at.start(python)
     em.drop_result(em.step(call))
     em.at.start(done)
+    em.heap_changed()
 
 
 def _matches(em: Emitter, heap: Value, codes: list[tuple[int, int]], dims: list[str] | tuple[str, ...]) -> list[str]:
@@ -185,15 +170,26 @@ def _matches(em: Emitter, heap: Value, codes: list[tuple[int, int]], dims: list[
         if code == MatchShapeCode.ASSERT_EQUAL_TO_IMM:
             conditions.append(em.at.value(f"icmp eq i64 {dim}, {reg}"))
             continue
-        place = heap_place(em, heap, reg)
-        if place is None:
-            continue
         if code == MatchShapeCode.STORE_TO_HEAP:
-            em.at.effect(f"store i64 {dim}, ptr {place}")
+            em.heap_store(heap, reg, dim)
         elif code == MatchShapeCode.ASSERT_EQUAL_TO_LOAD:
-            known = em.at.value(f"load i64, ptr {place}")
-            conditions.append(em.at.value(f"icmp eq i64 {dim}, {known}"))
+            conditions.append(em.at.value(f"icmp eq i64 {dim}, {em.heap_load(heap, reg)}"))
     return conditions
+
+
+def _note_dims(em: Emitter, call: Call, value: Value, heap: Value, codes: list[tuple[int, int]]) -> None:
+    """From here on a matched tensor's dimensions are known to be what they were compared with."""
+    register = call.args[0]
+    if not isinstance(value.kind, Tensor) or not isinstance(register, Register) or not value.kind.borrowed:
+        return
+    dims = []
+    for (code, reg), dim in zip(codes, value.dims):
+        if code == MatchShapeCode.ASSERT_EQUAL_TO_IMM:
+            dim = str(reg)
+        elif code == MatchShapeCode.ASSERT_EQUAL_TO_LOAD:
+            dim = em.heap_load(heap, reg)
+        dims.append(dim)
+    em.refine(register.index, Value(value.kind, (*value.parts[:2], *dims)))
 
 
 def match_prim_value(em: Emitter, call: Call) -> Value | None:

@@ -24,7 +24,7 @@ from relaxlang.codegen.native.kinds import (
     references,
 )
 from relaxlang.codegen.native.program_text import ProgramText
-from relaxlang.codegen.native.table import DataOf, Fixed, Operand, Step, TooDeep
+from relaxlang.codegen.native.table import DataOf, Fixed, Operand, Prologue, Slow, Step, TooDeep
 from relaxlang.runtime.builtins import read_if_cond
 from relaxlang.runtime.executable import (
     VM,
@@ -45,6 +45,7 @@ from relaxlang.runtime.executable import (
 from relaxlang.runtime.kernel_signature import KernelSignature
 from relaxlang.runtime.linkage import MAX_DEPTH
 from relaxlang.runtime.ndarray import NDArray, ShapeTuple, dtype_name
+from relaxlang.runtime.params import prologue
 
 FastPath = Callable[["Emitter", Call], "Value | None"]
 """Emits a builtin or kernel and gives its result; None when these operands have no fast path (nothing was emitted)."""
@@ -78,7 +79,11 @@ class Emitter(Frame):
         self.paths = paths
         self.code = executable.code_of(function)
         self.flow = Flow(self.code, function.registers)
+        self.prologue = prologue(executable, function)
         self.pc = 0
+        self._rechecked = False
+        self.sizes: dict[tuple[tuple[str, ...], int], tuple[str, str]] = {}
+        self._heap: dict[tuple[str, int], str] = {}
 
     def emit(self) -> None:
         """Write the function into the module."""
@@ -99,19 +104,23 @@ class Emitter(Frame):
                 self._goto(at, instruction)
             else:
                 self._return(instruction)
+        if self._rechecked:
+            self._recheck()
         self.at.start("fail")
         self.at.call("void", self.program.function("rlx_release"), ("ptr", "%frame"), ("i64", str(self.size)))
         self.at.finish("ret ptr null")
         self._declare_places()
-        head = f"define internal ptr {symbol_of(self.index)}(ptr %args, i64 %depth, i64 %limit)"
+        head = f"define internal ptr {symbol_of(self.index)}(ptr %args, i64 %depth, i64 %limit, i1 %ready)"
         self.program.module.add(self.at.text(head))
 
     def _declare_places(self) -> None:
         """The frame and the scratch space, whose sizes are known now."""
+        slots = (f"  %slot{k} = getelementptr inbounds ptr, ptr %frame, i64 {k}" for k in range(self.size))
         self.at.entry[:0] = [
             f"  %frame = alloca [{self.size} x ptr]",
             f"  %scratch = alloca [{self.scratch} x i64]",
             f"  store [{self.size} x ptr] zeroinitializer, ptr %frame",
+            *slots,
         ]
 
     def _check_depth(self) -> None:
@@ -119,11 +128,8 @@ class Emitter(Frame):
         here = self.at.call("ptr", self.program.module.declare("llvm.frameaddress.p0", "ptr", ["i32"]), ("i32", "0"))
         low = self.at.value(f"icmp ult i64 {self.at.value(f'ptrtoint ptr {here} to i64')}, %limit")
         deep = self.at.value(f"icmp ugt i64 %depth, {MAX_DEPTH}")
-        bad, good = self.at.label("deep"), self.at.label("shallow")
-        self.at.branch_if(self.at.value(f"or i1 {low}, {deep}"), bad, good, ", !prof !1")
-        self.at.start(bad)
-        self.refuse(TooDeep(self.function.name), [])
-        self.at.start(good)
+        shallow = self.at.value(f"xor i1 {self.at.value(f'or i1 {low}, {deep}')}, true")
+        self.require(shallow, TooDeep(self.function.name), [])
         self.check_signals()
 
     def check_signals(self) -> None:
@@ -134,7 +140,10 @@ class Emitter(Frame):
     # --- control flow -------------------------------------------------------------------------------------------------
     def _arrive(self, at: int) -> bool:
         """Begin the block of instruction `at`; False when no path leads there."""
+        self.sizes.clear()
+        self._proved = {"true"}
         live = self.flow.live[at]
+        self.heap_changed()
         if self.at.open:
             self.jump(at, live)
         return self.meet(at, live, at in self.flow.loops)
@@ -222,16 +231,56 @@ class Emitter(Frame):
 
     def step(self, call: Call) -> Value:
         """An instruction done in Python."""
+        self.heap_changed()
         given = [self.operand(a) for a in call.args if is_register(a)]
         return Value(OBJECT, (self.checked(self.call_python(Step(self.index, self.pc), given)),))
 
     def in_python_unless(self, good: str, call: Call) -> None:
-        """Where a condition does not hold, do the instruction in Python, for its errors and effects."""
+        """Where a condition does not hold, do the instruction in Python, for its errors and effects. Among the checks
+        that a function begins with there is one place for all of them."""
+        if self.pc < self.prologue:
+            go = self.at.label("good")
+            self.at.branch_if(good, go, "recheck", LIKELY)
+            self.at.start(go)
+            self._rechecked = True
+            return
         slow, go = self.at.label("slow"), self.at.label("fast")
         self.at.branch_if(good, go, slow, LIKELY)
         self.at.start(slow)
         self.release(Reference(self.step(call).parts[0], False))
         self.at.start(go)
+
+    def _recheck(self) -> None:
+        """A check of an argument failed. When the arguments come right from a caller they are converted, and the
+        function begins again on what that gives; else something is wrong with them."""
+        self.at.start("recheck")
+        raw, bound = self.object(Slow(self.index)), self.object(Prologue(self.index))
+        function = self.at.value(f"select i1 %ready, ptr {bound}, ptr {raw}")
+        count = str(len(self.function.params))
+        call = self.program.function("PyObject_Vectorcall")
+        result = self.at.call("ptr", call, ("ptr", function), ("ptr", "%args"), ("i64", count), ("ptr", "null"))
+        self.at.finish(f"ret ptr {result}")
+
+    # --- the shape heap -----------------------------------------------------------------------------------------------
+    def heap_store(self, heap: Value, place: int, word: str) -> None:
+        """Put an integer into the shape heap."""
+        self.at.effect(f"store i64 {word}, ptr {self._heap_place(heap, place)}")
+        self._heap[heap.parts[0], place] = word
+
+    def heap_load(self, heap: Value, place: int) -> str:
+        """An integer of the shape heap; the operand that was stored or loaded before, while it is known."""
+        known = self._heap.get((heap.parts[0], place))
+        if known is None:
+            known = self.at.value(f"load i64, ptr {self._heap_place(heap, place)}")
+            self._heap[heap.parts[0], place] = known
+        return known
+
+    def heap_changed(self) -> None:
+        """Somebody else wrote to the shape heap."""
+        self._heap.clear()
+
+    def _heap_place(self, heap: Value, place: int) -> str:
+        return self.at.value(f"getelementptr inbounds i64, ptr {heap.parts[0]}, i64 {place}")
 
     def _call_relax(self, call: Call) -> Value:
         """A call of another Relax function, on boxed arguments."""

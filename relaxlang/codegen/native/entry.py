@@ -1,8 +1,8 @@
 """The functions of a program that Python calls, in CPython's METH_FASTCALL | METH_KEYWORDS convention.
 
-`entry.i` takes a caller's arguments: when their number is right and each is such that native code takes it as it is,
-they go straight to the function; anything else (conversions, errors, `out=`) goes to `helpers.Slow`. `raw.i` takes
-values that are in the machine's form already.
+`entry.i` takes a caller's arguments: when their number is right and each may be what native code takes as it is, they
+go straight to the function, which checks them; anything else (conversions, errors, `out=`) goes to `helpers.Slow`.
+`raw.i` takes values that are in the machine's form already.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from relaxlang.codegen.native import layout
 from relaxlang.codegen.native.emitter import symbol_of
 from relaxlang.codegen.native.program_text import ProgramText
-from relaxlang.codegen.native.table import ElementType, Fixed, Slow
+from relaxlang.codegen.native.table import Fixed, Slow
 from relaxlang.codegen.text import FunctionText
 from relaxlang.runtime.ndarray import ShapeTuple
 from relaxlang.runtime.params import Expected
@@ -26,9 +26,11 @@ def emit_entries(program: ProgramText, index: int, expected: list[Expected], cal
     plain = at.value("icmp eq ptr %names, null")
     _go_on(at, at.value(f"and i1 {right}, {plain}"))
     for place, one in enumerate(expected):
+        if one.kind == "tensor" and one.dtype is not None and one.dtype.bits and one.ndim >= 0:
+            continue  # the function itself looks at it, and comes back to `Slow` when it is no such tensor
         slot = at.value(f"getelementptr inbounds ptr, ptr %args, i64 {place}")
         _go_on(at, _accepts(program, at, at.value(f"load ptr, ptr {slot}"), one))
-    at.finish(f"ret ptr {_call(program, at, index, calls_others)}")
+    at.finish(f"ret ptr {_call(program, at, index, calls_others, False)}")
     at.start("slow")
     slow = at.value(program.load(Slow(index)))
     vectorcall = program.function("PyObject_Vectorcall")
@@ -39,14 +41,16 @@ def emit_entries(program: ProgramText, index: int, expected: list[Expected], cal
 
 def _emit_raw(program: ProgramText, index: int, calls_others: bool) -> None:
     at = FunctionText(program.module)
-    at.finish(f"ret ptr {_call(program, at, index, calls_others)}")
+    at.finish(f"ret ptr {_call(program, at, index, calls_others, True)}")
     program.module.add(at.text(f"define ptr @raw.{index}{_HEAD}"))
 
 
-def _call(program: ProgramText, at: FunctionText, index: int, calls_others: bool) -> str:
-    """The call of the function itself; how far the stack may grow matters only where functions call each other."""
+def _call(program: ProgramText, at: FunctionText, index: int, calls_others: bool, ready: bool) -> str:
+    """The call of the function itself, on values in the machine's form when they are `ready`. How far the stack may
+    grow matters only where functions call each other."""
     limit = at.call("i64", program.function("rlx_stack_limit")) if calls_others else "0"
-    return at.call("ptr", symbol_of(index), ("ptr", "%args"), ("i64", "0"), ("i64", limit))
+    flag = ("i1", "true" if ready else "false")
+    return at.call("ptr", symbol_of(index), ("ptr", "%args"), ("i64", "0"), ("i64", limit), flag)
 
 
 def _go_on(at: FunctionText, good: str) -> None:
@@ -56,10 +60,7 @@ def _go_on(at: FunctionText, good: str) -> None:
 
 
 def _accepts(program: ProgramText, at: FunctionText, value: str, expected: Expected) -> str:
-    """Whether an argument needs no conversion."""
-    if expected.kind == "tensor" and expected.dtype is not None and expected.dtype.bits and expected.ndim >= 0:
-        element = at.value(program.load(ElementType(expected.dtype.name)))
-        return at.call("i1", program.is_array(), ("ptr", value), ("ptr", element), ("i32", str(expected.ndim)))
+    """Whether an argument that is no tensor needs no conversion."""
     wanted: type | None = ShapeTuple if expected.kind == "shape" else None
     if expected.kind == "scalar" and expected.dtype is not None:
         wanted = float if expected.dtype.is_float else int if expected.dtype.is_integer else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from relaxlang.codegen.native import layout
 from relaxlang.codegen.native.helpers import heap_view, make_shape
 from relaxlang.codegen.native.kinds import (
     BORROWED,
@@ -29,6 +30,8 @@ from relaxlang.codegen.native.program_text import ProgramText
 from relaxlang.codegen.native.table import ElementType, Entry, Fixed
 from relaxlang.codegen.text import FunctionText
 
+ARGUMENT = ""
+"""Stands for the object and the data of an argument that is loaded when it is read."""
 LIKELY, UNLIKELY = ", !prof !0", ", !prof !1"
 
 
@@ -54,16 +57,29 @@ class Frame:
         self.values: dict[int, Value] = {}
         self.slots: dict[int, list[int]] = {}
         self.size = self.scratch = 1
+        self._proved = {"true"}
         self._edges: dict[int, list[_Edge]] = {}
         self._headers: dict[int, dict[int, tuple[str, int]]] = {}
         for index in range(params):
-            place = self.at.value(f"getelementptr inbounds ptr, ptr %args, i64 {index}")
-            self.values[index] = Value(BORROWED, (self.at.value(f"load ptr, ptr {place}"),))
+            self.values[index] = Value(BORROWED, (ARGUMENT,))
 
     # --- registers ----------------------------------------------------------------------------------------------------
     def read(self, register: int) -> Value:
-        """What a register holds."""
-        return self.values.get(register, Value(NOTHING))
+        """What a register holds. An argument is loaded here, so that it need not be in a machine register before."""
+        value = self.values.get(register, Value(NOTHING))
+        if not value.parts or value.parts[0] is not ARGUMENT:
+            return value
+        place = self.at.value(f"getelementptr inbounds ptr, ptr %args, i64 {register}")
+        held = self.at.value(f"load ptr, ptr {place}")
+        if isinstance(value.kind, Object):
+            return Value(BORROWED, (held,))
+        return Value(value.kind, (self.load_field(held, layout.DATA), held, *value.dims))
+
+    def load_field(self, pointer: str, offset: int, kind: str = "ptr") -> str:
+        """What stands some bytes behind a pointer."""
+        if offset:
+            pointer = self.at.value(f"getelementptr i8, ptr {pointer}, i64 {offset}")
+        return self.at.value(f"load {kind}, ptr {pointer}")
 
     def write(self, register: int, value: Value) -> None:
         """Put a value, whose references the register takes over, into a register."""
@@ -77,6 +93,8 @@ class Frame:
 
     def refine(self, register: int, value: Value) -> None:
         """The same value, with the same references, in another form."""
+        if self.values[register].parts[0] is ARGUMENT and isinstance(value.kind, Tensor):
+            value = Value(value.kind, (ARGUMENT, ARGUMENT, *value.dims))
         self.values[register] = value
 
     def drop(self, register: int) -> None:
@@ -106,7 +124,7 @@ class Frame:
         return found
 
     def _slot(self, slot: int) -> str:
-        return self.at.value(f"getelementptr inbounds ptr, ptr %frame, i64 {slot}")
+        return f"%slot{slot}"
 
     def _store(self, slots: list[int], owned: list[Reference]) -> None:
         for slot, reference in zip(slots, owned, strict=True):
@@ -237,15 +255,21 @@ class Frame:
         self.at.branch_if(failed, "fail", go, UNLIKELY)
         self.at.start(go)
 
-    def refuse(self, function: Entry, args: list[Value]) -> None:
-        """Call a Python function that raises, and fail. Ends the block."""
-        result = self.call_python(function, args)
-        go = self.at.label("raised")
-        none = self.at.value(f"icmp eq ptr {result}, null")
-        self.at.branch_if(none, "fail", go)
+    def refuse(self, function: Entry, args: list[tuple[str, str]]) -> None:
+        """Call a Python function that raises on integers (`i64`) and objects (`ptr`), and fail. Ends the block."""
+        self.at.call("void", self.program.raiser(function, [kind for kind, _ in args]), *args)
+        self.at.branch("fail")
+
+    def require(self, good: str, function: Entry, args: list[tuple[str, str]]) -> None:
+        """`refuse` where a condition does not hold."""
+        if good in self._proved:
+            return
+        go, bad = self.at.label("good"), self.at.label("bad")
+        self.at.branch_if(good, go, bad, LIKELY)
+        self.at.start(bad)
+        self.refuse(function, args)
         self.at.start(go)
-        self.release(Reference(result, False))
-        self.at.finish("unreachable")
+        self._proved.add(good)
 
     # --- where paths meet ---------------------------------------------------------------------------------------------
     def jump(self, target: int, live: int, label: str | None = None) -> str:
@@ -306,6 +330,9 @@ class Frame:
             return arrived[0][1]
         parts = []
         for index, part in enumerate(parts_of(kind)):
+            if len({value.parts[index] for _, value in arrived}) == 1:
+                parts.append(arrived[0][1].parts[index])
+                continue
             sources = ", ".join(f"[ {value.parts[index]}, %{label} ]" for label, value in arrived)
             parts.append(self.at.value(f"phi {part} {sources}"))
         return Value(kind, tuple(parts))

@@ -10,14 +10,15 @@ from typing import Any, NoReturn
 
 from relaxlang.base.diagnostics import RelaxlangError
 from relaxlang.runtime import checks
-from relaxlang.runtime.executable import VM, Arg, Call, Executable, KernelFunction, Register, VMFunction
+from relaxlang.runtime.builtins import allocate_shape
+from relaxlang.runtime.executable import VM, VOID, Arg, Call, Executable, KernelFunction, Register, VMFunction
 from relaxlang.runtime.kernel import Kernel, assertion_failed
 from relaxlang.runtime.kernel_signature import KernelSignature
 from relaxlang.runtime.linkage import FAULTS, Linkage, bad_instruction, call_foreign, too_deep
 from relaxlang.runtime.memory import POOL, refuse
 from relaxlang.runtime.ndarray import NDArray, ShapeTuple, numpy_dtype, refuse_tensor, wrap
 from relaxlang.runtime.outputs import deliver
-from relaxlang.runtime.params import Expected, bind, expectations
+from relaxlang.runtime.params import Expected, bind, expectations, prologue
 
 
 class Context:
@@ -155,6 +156,28 @@ class Step:
             raise bad_instruction(self._context.executable, function, self._pc, self._instruction, error) from error
 
 
+class Prologue:
+    """The checks that a function begins with, done in Python because one of them failed: raises its error."""
+
+    __slots__ = ("_context", "_function")
+
+    def __init__(self, context: Context, function: int) -> None:
+        self._context = context
+        self._function = function
+
+    def __call__(self, *args: Any) -> NoReturn:
+        executable, function = self._context.executable, self._context.defined(self._function)
+        registers = [*args, *[None] * function.registers]
+        for pc in range(prologue(executable, function)):
+            call = executable.instructions[function.start + pc]
+            assert isinstance(call, Call)
+            step = Step(self._context, self._function, pc)
+            result = step(*(registers[a.index] for a in call.args if isinstance(a, Register) and a != VM))
+            if call.dst != VOID:
+                registers[call.dst.index] = result
+        raise AssertionError(f"the checks of `{function.name}` fail in native code and not in Python")
+
+
 def with_address(tensor: NDArray) -> NDArray:
     """The tensor itself or a view, with its address known (arrays made by native code come without)."""
     return tensor if hasattr(tensor, "_address") else wrap(tensor)
@@ -193,6 +216,33 @@ class RefuseTensor:
 
     def __call__(self, available: int, offset: int, *shape: int) -> NoReturn:
         refuse_tensor(available, offset, shape, numpy_dtype(self._dtype))
+
+
+class RefuseStorage:
+    """Raises RLX6006 for a storage of a shape that no memory can hold: `(*shape)`."""
+
+    __slots__ = ("_element",)
+
+    def __init__(self, dtype: str) -> None:
+        self._element = numpy_dtype(dtype)
+
+    def __call__(self, *shape: int) -> NoReturn:
+        # Python multiplies exactly, so this may go well where 64 bits do not suffice: for two negative numbers.
+        allocate_shape(shape, self._element.itemsize)
+        refuse_tensor(0, 0, shape, self._element)
+
+
+class RefuseReshape:
+    """Raises RLX6018 for a tensor and a shape of other numbers of elements: `(*shape of the tensor, *shape)`."""
+
+    __slots__ = ("_dtype", "_ndim")
+
+    def __init__(self, dtype: str, ndim: int) -> None:
+        self._dtype = dtype
+        self._ndim = ndim
+
+    def __call__(self, *dims: int) -> NoReturn:
+        checks.wrong_reshape(self._dtype, dims[: self._ndim], dims[self._ndim :])
 
 
 class KernelFailed:

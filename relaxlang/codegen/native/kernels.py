@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from relaxlang.base.dtype import dtype
-from relaxlang.codegen.lltypes import memory_type
+from relaxlang.codegen.lltypes import float_literal, memory_type
 from relaxlang.codegen.native.checks import DONE, read_array
 from relaxlang.codegen.native.emitter import Emitter
 from relaxlang.codegen.native.frame import LIKELY
@@ -101,7 +101,7 @@ def _argument(em: Emitter, param: BufferParam | ScalarParam, value: Value, liter
     memory = memory_type(of)
     if of.is_float:
         if isinstance(literal, float):
-            return _Argument(memory, _float(em, literal, memory))
+            return _Argument(memory, float_literal(literal, double=memory == "double"))
         return _Argument(memory, em.at.value(f"sitofp i64 {value.parts[0]} to {memory}"))
     operand = value.parts[0]
     if isinstance(kind, Bool):
@@ -111,36 +111,46 @@ def _argument(em: Emitter, param: BufferParam | ScalarParam, value: Value, liter
     return _Argument(memory, operand)
 
 
-def _float(em: Emitter, literal: float, memory: str) -> str:
-    from relaxlang.codegen.lltypes import float_literal
-
-    return float_literal(literal, double=memory == "double")
-
-
 def _run(em: Emitter, signature: KernelSignature, arguments: list[_Argument], values: list[Value]) -> None:
     """The call itself, with the interpreter's lock given up where that pays, and the look at its status."""
     buffers = [a for a, p in zip(arguments, signature.params) if isinstance(p, BufferParam)]
     scalars = [a for a, p in zip(arguments, signature.params) if isinstance(p, ScalarParam)]
-    symbols = [arguments[index].dims[axis] for index, axis in signature.sources()]
+    symbols = [("i64", arguments[index].dims[axis]) for index, axis in signature.sources()]
     address = em.at.value(em.program.load(KernelAddress(signature.name)))
-    passed = [("ptr", b.operand) for b in buffers] + [("i64", s) for s in symbols]
-    passed += [(s.type, s.operand) for s in scalars]
-    large = _is_large(em, signature, arguments)
-    saved = _unlock(em, large)
+    passed = [("ptr", b.operand) for b in buffers] + symbols + [(s.type, s.operand) for s in scalars]
+    nbytes = _bytes(em, signature, arguments)
+    saved = "null"
+    if not nbytes.isdigit() or int(nbytes) > LOCKED:
+        saved = em.at.call("ptr", em.program.unlock(LOCKED), ("i64", nbytes))
     status = em.at.call("i32", address, *passed)
-    _lock(em, large, saved)
+    signals = "0"
+    if saved != "null":
+        signals = em.at.call("i32", em.program.lock(), ("ptr", saved))
     failed, go = em.at.label("failed"), em.at.label("ran")
-    em.at.branch_if(em.at.value(f"icmp eq i32 {status}, 0"), go, failed, LIKELY)
+    either = status if signals == "0" else em.at.value(f"or i32 {status}, {signals}")
+    em.at.branch_if(em.at.value(f"icmp eq i32 {either}, 0"), go, failed, LIKELY)
     em.at.start(failed)
-    number = Value(Int(), (em.at.value(f"sext i32 {status} to i64"),))
-    shown = [v for v, p in zip(values, signature.params) if isinstance(p, ScalarParam)]
-    em.refuse(KernelFailed(signature.name), [number, *(Value(Int(), (s,)) for s in symbols), *shown])
+    if signals != "0":
+        interrupted, mine = em.at.value(f"icmp ne i32 {signals}, 0"), em.at.label("assertion")
+        em.at.branch_if(interrupted, "fail", mine)
+        em.at.start(mine)
+    shown = [_shown(em, v) for v, p in zip(values, signature.params) if isinstance(p, ScalarParam)]
+    number = ("i64", em.at.value(f"sext i32 {status} to i64"))
+    em.refuse(KernelFailed(signature.name), [number, *symbols, *shown])
     em.at.start(go)
+    if any(isinstance(v.kind, Heap) for v in values):
+        em.heap_changed()
 
 
-def _is_large(em: Emitter, signature: KernelSignature, arguments: list[_Argument]) -> str:
-    """Whether a kernel touches so much memory that others should have the interpreter meanwhile; a literal when that
-    is known."""
+def _shown(em: Emitter, value: Value) -> tuple[str, str]:
+    """A scalar as it is handed to whoever raises the error: an integer or an object."""
+    if isinstance(value.kind, Bool):
+        return "i64", em.at.value(f"zext i1 {value.parts[0]} to i64")
+    return "i64" if isinstance(value.kind, Int) else "ptr", value.parts[0]
+
+
+def _bytes(em: Emitter, signature: KernelSignature, arguments: list[_Argument]) -> str:
+    """How much memory a kernel touches, which tells how long it runs; a literal where that is known."""
     fixed, moving = 0, []
     for argument, param in zip(arguments, signature.params):
         if not isinstance(param, BufferParam):
@@ -158,37 +168,9 @@ def _is_large(em: Emitter, signature: KernelSignature, arguments: list[_Argument
             for dim in open_dims:
                 total = em.at.value(f"mul i64 {total}, {dim}")
             moving.append(total)
-    if fixed > LOCKED or not moving:
-        return "true" if fixed > LOCKED else "false"
+    if fixed > LOCKED:
+        return str(fixed)
     total = str(fixed)
-    for size_ in moving:
-        total = em.at.value(f"add i64 {total}, {size_}")
-    return em.at.value(f"icmp ugt i64 {total}, {LOCKED}")
-
-
-def _unlock(em: Emitter, large: str) -> str:
-    """Give up the interpreter's lock where `large` holds; what is needed to take it back."""
-    if large in ("true", "false"):
-        return em.at.call("ptr", em.program.function("PyEval_SaveThread")) if large == "true" else "null"
-    before, unlock, go = em.at.block, em.at.label("unlock"), em.at.label("go")
-    em.at.branch_if(large, unlock, go)
-    em.at.start(unlock)
-    saved = em.at.call("ptr", em.program.function("PyEval_SaveThread"))
-    em.at.start(go)
-    return em.at.value(f"phi ptr [ null, %{before} ], [ {saved}, %{unlock} ]")
-
-
-def _lock(em: Emitter, large: str, saved: str) -> None:
-    """Take the lock back. Whoever pressed Ctrl-C meanwhile is heard now."""
-    if large == "false":
-        return
-    if large == "true":
-        em.at.call("void", em.program.function("PyEval_RestoreThread"), ("ptr", saved))
-        em.check_signals()
-        return
-    lock, go = em.at.label("lock"), em.at.label("locked")
-    em.at.branch_if(large, lock, go)
-    em.at.start(lock)
-    em.at.call("void", em.program.function("PyEval_RestoreThread"), ("ptr", saved))
-    em.check_signals()
-    em.at.start(go)
+    for more in moving:
+        total = em.at.value(f"add i64 {total}, {more}")
+    return total

@@ -21,13 +21,17 @@ from relaxlang.runtime.executable import Call, Executable, VMFunction
 from relaxlang.runtime.kernel import Kernel
 from relaxlang.runtime.params import expectations
 
+OPTIMIZED_LINES = 1000
+"""Lines of LLVM text up to which a program is optimised."""
 _FASTCALL_KEYWORDS = 0x80 | 0x2
 _PATHS = FastPaths(FAST, call_kernel)
 
 
 def compile_program(executable: Executable, kernels: Mapping[str, Kernel]) -> NativeProgram | None:
-    """The native program of an executable; None where this process cannot run one or a kernel is missing."""
-    if not layout.supported() or any(s.name not in kernels for s in executable.kernel_signatures()):
+    """The native program of an executable; None where this process cannot run one, a kernel is missing, or something
+    stands for a kernel that has no address."""
+    linked = (isinstance(kernels.get(s.name), Kernel) for s in executable.kernel_signatures())
+    if not layout.supported() or not all(linked):
         return None
     return NativeProgram(executable, kernels)
 
@@ -80,7 +84,7 @@ class NativeProgram:
         text, entries = program_text(executable)
         indices = [i for i, f in enumerate(executable.functions) if isinstance(f, VMFunction)]
         symbols = [f"{kind}.{i}" for i in indices for kind in ("entry", "raw")]
-        code = cache.fetch(text, Target(), compile.object_code)
+        code = cache.fetch(text, _target(text), compile.object_code)
         self._code = jit.load([code], [*symbols, TABLE], {**layout.c_functions(), **support().addresses})
         self._kernels = kernels
         context = Context(executable, kernels)
@@ -96,6 +100,12 @@ class NativeProgram:
     def function(self, index: int) -> Callable[..., Any]:
         """The Relax function at a place of the function table."""
         return self._functions[index]
+
+
+def _target(text: str) -> Target:
+    """How hard LLVM shall try. What a program does between its kernels is little, so for a long one it is not worth the
+    time, which grows faster than the program."""
+    return Target({"kind": "llvm", "opt-level": 2 if text.count("\n") <= OPTIMIZED_LINES else 0})
 
 
 def _fill(table: int, entries: list[Entry], context: Context) -> list[Any]:

@@ -104,6 +104,31 @@ class RefuseTensor:
 
 
 @dataclass(frozen=True, slots=True)
+class RefuseStorage:
+    """The function that raises for a storage of a shape that no memory can hold."""
+
+    dtype: str
+    word: ClassVar[bool] = False
+
+    def make(self, context: Context) -> Any:
+        """The function."""
+        return helpers.RefuseStorage(self.dtype)
+
+
+@dataclass(frozen=True, slots=True)
+class RefuseReshape:
+    """The function that raises for a tensor and a shape of other numbers of elements."""
+
+    dtype: str
+    ndim: int
+    word: ClassVar[bool] = False
+
+    def make(self, context: Context) -> Any:
+        """The function."""
+        return helpers.RefuseReshape(self.dtype, self.ndim)
+
+
+@dataclass(frozen=True, slots=True)
 class KernelFailed:
     """The function that raises for the status of a kernel."""
 
@@ -138,6 +163,18 @@ class Step:
     def make(self, context: Context) -> Any:
         """The function."""
         return helpers.Step(context, self.function, self.pc)
+
+
+@dataclass(frozen=True, slots=True)
+class Prologue:
+    """The function that raises what is wrong with the arguments of a function."""
+
+    function: int
+    word: ClassVar[bool] = False
+
+    def make(self, context: Context) -> Any:
+        """The function."""
+        return helpers.Prologue(context, self.function)
 
 
 @dataclass(frozen=True, slots=True)
