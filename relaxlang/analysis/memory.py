@@ -1,4 +1,4 @@
-"""How much memory a function needs for its intermediates."""
+"""How much memory a function needs for its intermediates, and when."""
 
 from __future__ import annotations
 
@@ -7,16 +7,18 @@ from dataclasses import dataclass
 
 from relaxlang.analysis.alias import FOREIGN, Aliases
 from relaxlang.analysis.liveness import last_uses
-from relaxlang.arith import Analyzer
+from relaxlang.analysis.sizes import Sizes
 from relaxlang.base.diagnostics import fail
 from relaxlang.ir import prim, relax
 from relaxlang.ir.module import IRModule
-from relaxlang.ir.prim import INT64, IntImm, PrimExpr
+from relaxlang.ir.prim import IntImm, PrimExpr
 from relaxlang.ir.visit import free_vars, substitute
 from relaxlang.ops import default_operators
 
 _ALLOCATIONS = {"builtin.alloc_tensor": 1, "memory.alloc_storage": 3, "vm.alloc_storage": 2}
 """Operators that allocate, with the place of the element type among their arguments; the first is the shape."""
+_TENSORS = ("memory.alloc_tensor", "vm.alloc_tensor")
+"""Operators that place a tensor in memory that is allocated already; the shape and dtype are arguments 2 and 3."""
 
 
 @dataclass(frozen=True)
@@ -30,67 +32,191 @@ class MemoryUse:
     peak: int
 
 
+@dataclass(frozen=True)
+class Interval:
+    """A piece of memory: the variable that stands for it, its bytes, the bindings (by number) at which it is made and
+    needed last, and the variables whose values lie in it, one after another."""
+
+    name: str
+    size: int
+    first: int
+    last: int
+    holds: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """The memory of one function: `steps` are its bindings by name, those of branches among them, `intervals` the
+    pieces of memory in the order in which they are made.
+
+    `allocated` is what it allocates, `tensors` the bytes of all tensors as if none shared memory (both counting the
+    larger branch of a conditional), `held` the bytes of parameters and of constants, as far as they are known.
+    """
+
+    function: str
+    steps: tuple[str, ...]
+    intervals: tuple[Interval, ...]
+    allocated: int
+    tensors: int
+    held: tuple[int, int]
+
+    def alive(self, step: int) -> tuple[Interval, ...]:
+        """The pieces of memory that are needed at a step."""
+        return tuple(i for i in self.intervals if i.first <= step <= i.last)
+
+    @property
+    def usage(self) -> tuple[int, ...]:
+        """The bytes that are needed at each step."""
+        change = [0] * (len(self.steps) + 2)
+        for interval in self.intervals:
+            change[interval.first] += interval.size
+            change[interval.last + 1] -= interval.size
+        made, total = [], 0
+        for at in range(max(len(self.steps), 1)):
+            total += change[at]
+            made.append(total)
+        return tuple(made)
+
+    @property
+    def peak(self) -> int:
+        """The most bytes that are needed at one time."""
+        return max(self.usage)
+
+    @property
+    def peak_step(self) -> int:
+        """The first step at which most bytes are needed."""
+        usage = self.usage
+        return usage.index(max(usage))
+
+
 def memory_use(mod: IRModule, name: str = "main", dims: Mapping[str, int] | None = None) -> MemoryUse:
     """What a function allocates after `call-tir-rewrite`, before and after planning.
 
-    `dims` gives values to symbolic dimensions, by name; RLX3112 when one is missing.
+    `dims` gives values to symbolic dimensions, by name; those without one count with the upper bound that the function
+    states for them. RLX3112 when there is neither.
     """
+    made = timeline(mod, name, dims)
+    return MemoryUse(made.allocated, made.peak)
+
+
+def timeline(mod: IRModule, name: str = "main", dims: Mapping[str, int] | None = None) -> Timeline:
+    """When a function needs which memory, after `call-tir-rewrite`, before and after planning. `dims` and errors as of
+    `memory_use`."""
     func = mod[name]
     if not isinstance(func, relax.Function):
         fail("RLX3112", f"`{name}` is no Relax function, it allocates nothing", func.span)
-    count = _Count(Aliases(func, mod, default_operators(mod)), dims or {})
-    return MemoryUse(*count.sequence(func.body))
+    walk = _Walk(func, Aliases(func, mod, default_operators(mod)), dims or {})
+    allocated, tensors = walk.sequence(func.body)
+    return Timeline(name, tuple(walk.steps), walk.intervals(), allocated, tensors, walk.held())
 
 
-class _Count:
-    def __init__(self, aliases: Aliases, dims: Mapping[str, int]) -> None:
+class _Walk:
+    """Numbers the bindings of a function, those of branches too, and notes what is made and used at each."""
+
+    def __init__(self, func: relax.Function, aliases: Aliases, dims: Mapping[str, int]) -> None:
+        self.func = func
         self.aliases = aliases
         self.dims = dims
+        self.sizes = Sizes(func)
+        self.steps: list[str] = []
+        self.made: dict[int, tuple[str, int, int]] = {}
+        self.last: dict[int, int] = {}
+        self.names: dict[int, dict[str, None]] = {}
+        self.constants: dict[int, int] = {}
 
     def sequence(self, seq: relax.SeqExpr) -> tuple[int, int]:
-        """The bytes that a sequence allocates, and its peak."""
-        bindings = [b for block in seq.blocks for b in block.bindings]
-        last: dict[int, int] = {}
+        """Note a sequence; the bytes that it allocates, and those of its tensors."""
+        allocated = tensors = 0
+        ends: list[int] = []
+        for block in seq.blocks:
+            for binding in block.bindings:
+                inner = self.binding(binding)
+                allocated, tensors = allocated + inner[0], tensors + inner[1]
+                ends.append(len(self.steps) - 1)
+        ends.append(len(self.steps) - 1 if ends else max(len(self.steps) - 1, 0))
         for var, at in last_uses(seq).items():
             for memory in self.aliases.of(var) - {FOREIGN}:
-                last[memory] = max(at, last.get(memory, 0))
-        ends: dict[int, int] = {}
-        total = peak = alive = 0
-        for at, binding in enumerate(bindings):
-            size = self.size(binding.value)
-            inside = (0, 0)
-            if isinstance(binding.value, relax.If):
-                branches = [self.sequence(binding.value.true_branch), self.sequence(binding.value.false_branch)]
-                inside = (max(b[0] for b in branches), max(b[1] for b in branches))
-            alive += size
-            total += size + inside[0]
-            peak = max(peak, alive + inside[1])
-            if size:
-                until = max(last.get(m, at) for m in self.aliases.of(binding.var))
-                ends[until] = ends.get(until, 0) + size
-            alive -= ends.pop(at, 0)
-        return total, peak
+                self.last[memory] = max(self.last.get(memory, 0), ends[at])
+        return allocated, tensors
 
-    def size(self, value: relax.Expr) -> int:
-        """The bytes that an expression allocates."""
-        if not isinstance(value, relax.Call) or not isinstance(value.op, relax.Op) or value.op.name not in _ALLOCATIONS:
-            return 0
-        shape, element = value.args[0], value.args[_ALLOCATIONS[value.op.name]]
+    def binding(self, binding: relax.Binding) -> tuple[int, int]:
+        """Note a binding; the bytes that it allocates, and those of the tensors that it makes."""
+        at, value = len(self.steps), binding.value
+        self.steps.append(binding.var.name)
+        self._constants(value)
+        if isinstance(value, relax.If):
+            branches = [self.sequence(value.true_branch), self.sequence(value.false_branch)]
+            return max(b[0] for b in branches), max(b[1] for b in branches)
+        size, tensor = self.allocation(value)
+        memories = self.aliases.of(binding.var) - {FOREIGN}
+        if size is not None:
+            for memory in memories:
+                self.made[memory] = (binding.var.name, size, at)
+        elif len(memories) == 1 and binding.var.name != "_":
+            names = self.names.setdefault(next(iter(memories)), {})
+            if isinstance(value, relax.Var):
+                names.pop(value.name, None)  # `b = alloc`: the memory's own name says nothing
+            names[binding.var.name] = None
+        return size or 0, tensor
+
+    def allocation(self, value: relax.Expr) -> tuple[int | None, int]:
+        """The bytes that an expression allocates, None for none, and those of the tensor that it makes."""
+        if not isinstance(value, relax.Call) or not isinstance(value.op, relax.Op):
+            return None, 0
+        name = value.op.name
+        if name in _TENSORS:
+            return None, self.bytes_of(value.args[2], value.args[3])
+        if name not in _ALLOCATIONS:
+            return None, 0
+        size = self.bytes_of(value.args[0], value.args[_ALLOCATIONS[name]])
+        return size, size if name == "builtin.alloc_tensor" else 0
+
+    def bytes_of(self, shape: relax.Expr, element: relax.Expr) -> int:
+        """The bytes of a shape of elements; RLX3112 when a dimension has neither a value nor an upper bound."""
         if not isinstance(shape, relax.ShapeExpr) or not isinstance(element, relax.DataTypeImm):
             return 0
-        size = element.value.itemsize
-        for dim in shape.values:
-            size *= self.number(dim)
+        dims = tuple(self._valued(d) for d in shape.values)
+        size = self.sizes.most(self.sizes.bytes_of(dims, element.value.itemsize))
+        if size is None:
+            lacking = next(iter(free_vars(dims)), None)
+            if lacking is None:
+                fail("RLX3112", f"the dimensions of `{shape}` are no numbers")
+            fail(
+                "RLX3112",
+                f"the symbolic dimension `{lacking.name}` needs a value",
+                help=f'dims={{"{lacking.name}": …}}',
+            )
         return size
 
-    def number(self, dim: PrimExpr) -> int:
-        """A dimension as a number."""
+    def _valued(self, dim: PrimExpr) -> PrimExpr:
         values: dict[prim.Var, PrimExpr] = {}
         for var in free_vars(dim):
-            if var.name not in self.dims:
-                fail("RLX3112", f"the symbolic dimension `{var.name}` needs a value", help=f'dims={{"{var.name}": …}}')
-            values[var] = IntImm(var.dtype, self.dims[var.name])
-        made = Analyzer().simplify(prim.cast(substitute(dim, values), INT64))
-        if not isinstance(made, IntImm):
-            fail("RLX3112", f"the dimension `{dim}` is no number")
-        return made.value
+            if var.name in self.dims:
+                values[var] = IntImm(var.dtype, self.dims[var.name])
+        return substitute(dim, values)
+
+    def _constants(self, value: relax.Expr) -> None:
+        parts = value.args if isinstance(value, relax.Call) else (value,)
+        for part in parts:
+            if isinstance(part, relax.Constant):
+                self.constants[id(part.data)] = int(part.data.nbytes)
+
+    def intervals(self) -> tuple[Interval, ...]:
+        """What was noted of each piece of memory."""
+        found = []
+        for memory, (name, size, first) in self.made.items():
+            last = max(self.last.get(memory, first), first)
+            found.append(Interval(name, size, first, last, tuple(self.names.get(memory, ()))))
+        return tuple(sorted(found, key=lambda i: i.first))
+
+    def held(self) -> tuple[int, int]:
+        """The bytes of parameters, as far as they are known, and of constants."""
+        total = 0
+        for param in self.func.params:
+            info = param.struct_info
+            dims = getattr(info, "dims", None)
+            element = getattr(info, "dtype", None)
+            if dims is not None and element is not None:
+                size = self.sizes.most(self.sizes.bytes_of(tuple(self._valued(d) for d in dims), element.itemsize))
+                total += size or 0
+        return total, sum(self.constants.values())

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from relaxlang.analysis.index_ranges import out_of_range
 from relaxlang.analysis.purity import is_pure_call
 from relaxlang.analysis.well_formed_tir import well_formed_prim_func
 from relaxlang.base.diagnostics import Diagnostic, Level
@@ -44,9 +45,10 @@ def well_formed(mod: IRModule, operators: OperatorTable | None = None, *, kernel
     with deep_recursion():
         for name, function in mod.relax_functions():
             checker.function(name, function)
-        if kernels:
-            for name, kernel in mod.prim_funcs():
+        for name, kernel in mod.prim_funcs():
+            if kernels:
                 checker.found += well_formed_prim_func(name, kernel)
+            checker.found += out_of_range(kernel)
     public = any("global_symbol" in getattr(f, "attrs", {"global_symbol": 1}) for f in mod.functions.values())
     if mod.functions and not public:
         checker.report("RLX0430", "no function of the module is public", None, level="warning")
@@ -54,8 +56,9 @@ def well_formed(mod: IRModule, operators: OperatorTable | None = None, *, kernel
 
 
 def verify_text(mod: IRModule, operators: OperatorTable) -> list[Diagnostic]:
-    """What reading a module looks at: all but the bodies of TensorIR functions. Text can break their rules in one way
-    only, by using a variable that nothing defines, and scripts of TVM do so; lowering refuses them."""
+    """What reading a module looks at: of the bodies of TensorIR functions only that no index is certainly out of range.
+    Text can break their rules in one way only, by using a variable that nothing defines, and scripts of TVM do so;
+    lowering refuses them."""
     return well_formed(mod, operators, kernels=False)
 
 

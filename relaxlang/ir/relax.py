@@ -6,7 +6,7 @@ were made (None in a module that was parsed without checking). Structural equali
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from relaxlang.base.dtype import DType
@@ -290,6 +290,19 @@ class Function(Expr, Printable):
         return "global_symbol" not in self.attrs
 
 
+def joined(blocks: Iterable[BindingBlock]) -> tuple[BindingBlock, ...]:
+    """Blocks in normal form: those without bindings are left out, and plain ones that meet are one."""
+    made: list[BindingBlock] = []
+    for block in blocks:
+        if not block.bindings:
+            continue
+        if made and type(made[-1]) is type(block) is BindingBlock:
+            made[-1] = made[-1].replace(bindings=(*made[-1].bindings, *block.bindings))
+        else:
+            made.append(block)
+    return tuple(made)
+
+
 def seq_expr(bindings: Sequence[Binding], body: Expr) -> SeqExpr:
     """One plain block of bindings and a value; no block when there are no bindings."""
     return SeqExpr((BindingBlock(tuple(bindings)),) if bindings else (), body)
@@ -298,5 +311,5 @@ def seq_expr(bindings: Sequence[Binding], body: Expr) -> SeqExpr:
 __all__ = [
     "Binding", "BindingBlock", "Call", "Constant", "DataTypeImm", "DataflowBlock", "DataflowVar", "Expr",
     "ExternFunc", "Function", "GlobalVar", "If", "MatchCast", "Op", "PrimStructInfo", "PrimValue", "SeqExpr",
-    "ShapeExpr", "StringImm", "Tuple", "TupleGetItem", "Var", "VarBinding", "seq_expr", "shape_info",
+    "ShapeExpr", "StringImm", "Tuple", "TupleGetItem", "Var", "VarBinding", "joined", "seq_expr", "shape_info",
 ]  # fmt: skip

@@ -264,8 +264,8 @@ ELABORATION: dict[str, CodeInfo] = {
     ),
     "RLX0313": CodeInfo(
         "index out of range",
-        "The index is a constant beyond the end of the dimension. Indices count from 0, and negative ones do not count "
-        "from the end.",
+        "The index is beyond the end of the dimension: always, or at the last step of the loops around it. Indices count "
+        "from 0, and negative ones do not count from the end.",
         _tir("A[16] = T.float32(0)"),
         _tir("A[15] = T.float32(0)"),
     ),

@@ -75,9 +75,7 @@ def rewrite_bindings(
     return _BlockRewriter(_Changes(context, rewriter), module).run(func)
 
 
-def rewrite_values(
-    func: relax.Function, replace: Replace, module: Around = None
-) -> relax.Function:
+def rewrite_values(func: relax.Function, replace: Replace, module: Around = None) -> relax.Function:
     """`func` with each bound value replaced by what `replace` gives (None: kept)."""
     return _ValueRewriter(replace, module).run(func)
 
@@ -180,9 +178,7 @@ class _Changes:
             yield [], {var: value for var, value in changes.items() if value is not inside[var]}
 
 
-def rewrite_blocks(
-    func: relax.Function, propose: Propose, module: Around = None
-) -> relax.Function:
+def rewrite_blocks(func: relax.Function, propose: Propose, module: Around = None) -> relax.Function:
     """`func` with each dataflow block changed as `propose(block, values)` says, again and again until it proposes
     nothing that changes the block. RLX0452 when this does not end."""
     return _BlockRewriter(propose, module).run(func)
@@ -299,15 +295,7 @@ class _Sweep(Rewriter):
     def sequence(self, node: relax.SeqExpr) -> relax.SeqExpr:
         """Blocks that become empty go; plain ones that then meet are one."""
         made = self.below(node)
-        if made is node:
-            return node
-        blocks: list[relax.BindingBlock] = []
-        for block in (b for b in made.blocks if b.bindings):
-            if blocks and type(blocks[-1]) is type(block) is relax.BindingBlock:
-                blocks[-1] = block.replace(bindings=(*blocks[-1].bindings, *block.bindings))
-            else:
-                blocks.append(block)
-        return made.replace(blocks=tuple(blocks))
+        return node if made is node else made.replace(blocks=relax.joined(made.blocks))
 
     @on(relax.BindingBlock, relax.DataflowBlock)
     def block(self, node: relax.BindingBlock) -> relax.BindingBlock:

@@ -181,14 +181,4 @@ class _DropNames(BindingRewriter):
     def sequence(self, node: relax.SeqExpr) -> relax.SeqExpr:
         """A sequence without empty blocks; plain blocks that now stand side by side are one."""
         made = self.below(node)
-        if made is node:
-            return node
-        blocks: list[relax.BindingBlock] = []
-        for block in made.blocks:
-            if not block.bindings:
-                continue
-            if blocks and type(block) is type(blocks[-1]) is relax.BindingBlock:
-                blocks[-1] = blocks[-1].replace(bindings=(*blocks[-1].bindings, *block.bindings))
-            else:
-                blocks.append(block)
-        return made.replace(blocks=tuple(blocks))
+        return node if made is node else made.replace(blocks=relax.joined(made.blocks))

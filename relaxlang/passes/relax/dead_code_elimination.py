@@ -80,7 +80,7 @@ class _Eliminator(Rewriter):
         blocks.reverse()
         if all(a is b for a, b in zip(blocks, node.blocks)):
             return node
-        return node.replace(blocks=tuple(b for b in blocks if b.bindings))
+        return node.replace(blocks=relax.joined(blocks))
 
     @on(relax.BindingBlock, relax.DataflowBlock)
     def block(self, node: relax.BindingBlock) -> relax.BindingBlock:

@@ -73,7 +73,12 @@ def _check_parameters(unit: Unit, kernel: relax.GlobalVar, call: relax.Call, giv
             known = _known(param, symbols)
             if base_check(known, arg) is BaseCheck.NEVER:
                 of = dict(zip(param.dims or (), dims_of(known) or ()))
-                bound = ", ".join(f"{v.name} = {d}" for v, d in of.items() if isinstance(v, prim.Var))
+                values = {
+                    v.name: d.value if isinstance(d, prim.IntImm) else d
+                    for v, d in of.items()
+                    if isinstance(v, prim.Var)
+                }
+                bound = ", ".join(f"{name} = {value}" for name, value in values.items())
                 text = f"argument {at + 1} of the kernel `{kernel.name}` must be `{known}`, and is `{arg}`"
                 raise _fault(unit, "RLX0209", text + (f" ({bound})" if bound else ""), kernel.name, call.span)
 
