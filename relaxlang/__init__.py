@@ -117,3 +117,10 @@ def _host() -> Host:
 
 
 install_host(_host)
+
+
+def load_ipython_extension(ipython: Any) -> None:
+    """What `%load_ext relaxlang` calls in a notebook: the cell magic `%%rlx`."""
+    from relaxlang.repl.jupyter import load
+
+    load(ipython)
