@@ -73,7 +73,7 @@ def optimized(text: str, target: Target) -> Any:
     return module
 
 
-_TIDYING = ("always_inliner", "sroa", "new_gvn", "instruction_combine", "simplify_cfg")
+_TIDYING = ("always_inliner", "sroa", "new_gvn", "dead_store_elimination", "instruction_combine", "simplify_cfg")
 
 
 def _tidy(tm: Any, module: Any) -> None:

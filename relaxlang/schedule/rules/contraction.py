@@ -25,6 +25,10 @@ FEW_ROWS = 8
 """Up to so many rows scalar products are better than tiles where the panel would have to be transposed."""
 MASKS = 64
 """Bytes of a vector from which on loads of a part of it are as fast as whole ones."""
+PIECE = 4096
+"""Elements of a result that stay in the first-level cache."""
+SWEEP = 8
+"""Rows that a sweep reads at once."""
 PANEL_ROWS = 32
 """Up to so many rows a panel is not worth its copy."""
 
@@ -114,6 +118,8 @@ def schedule_contraction(sch: Schedule, name: str, processor: Processor) -> bool
     rows, vectors = tile(m, n, lanes, processor)
     if not found.along and m is not None and m <= FEW_ROWS:
         return _dots(sch, name, found)
+    if m is not None and m <= FEW_ROWS and processor.vector_bytes >= MASKS and _is_deep(realize, found):
+        return _sweep(sch, name, found, m, lanes)
     if m == 1:
         return False  # a weighted sum of rows: the rule of reductions sweeps over them
     width = vectors * lanes
@@ -167,6 +173,64 @@ def _padded(
         _arrange(sch, name, found, copy)
     sch.set_scope(copy, 0, "local")
     return copy, _tail(sch, name)
+
+
+def _is_deep(realize: BlockRealize, found: Contraction) -> bool:
+    """Whether a single axis is reduced over, in more than a few steps of a sweep."""
+    if len(found.reduce) != 1:
+        return False
+    extent = constant(realize.block.iter_vars[found.reduce[0]].dom.extent)
+    return extent is None or extent >= 4 * SWEEP
+
+
+def _sweep(sch: Schedule, name: str, found: Contraction, m: int, lanes: int) -> bool:
+    """Few rows: the other factor is read once, in sweeps along memory over some of its rows, whose products are added
+    to a piece of the result in the first-level cache."""
+    vectors = 2 if m <= 4 else 1
+    width = vectors * lanes
+    axes = sch.state.blocks[name].block.iter_vars
+    depth, n = constant(axes[found.reduce[0]].dom.extent), constant(axes[found.vector].dom.extent)
+    step = next((d for d in range(SWEEP, SWEEP // 2, -1) if depth is not None and depth % d == 0), SWEEP)
+    pieces = max(1, PIECE // (m * width))
+    pieces = pieces if n is None else min(pieces, -(-n // width))
+    _, tail = _padded(sch, name, found, {found.vector: width, found.reduce[0]: step}, packed=False)
+    steps, _ = sch.split(sch.get_loops(name)[found.reduce[0]], [None, step])
+    partial: str = sch.get(sch.rfactor(steps, 0)).name_hint  # what a step adds, in registers
+    sch.set_scope(partial, 0, "local")
+    loops = sch.get_loops(name)  # the spatial axes in their order, and the steps
+    spatial = [k for k, a in enumerate(axes) if a.kind == "spatial"]
+    place = {k: loops[i] for i, k in enumerate(spatial)}
+    chunk, piece, v1, v2 = sch.split(place[found.vector], [None, pieces, vectors, lanes])
+    outer = [place[k] for k in found.others]
+    sch.reorder(*outer, chunk, loops[-1], piece, place[found.row], v1, v2)
+    _written_out(sch, [place[found.row], v1], v2)
+    _parallel(sch, [*outer, chunk])
+    sch.compute_at(partial, piece, preserve_unit_loops=True)
+    inner = sch.get_loops(partial)[-len(axes) - 1 :]  # as the axes: the step, the spatial ones, the row in the step
+    u1, u2 = sch.split(inner[1 + spatial.index(found.vector)], [None, lanes])
+    sch.reorder(inner[-1], inner[1 + spatial.index(found.row)], u1, u2)
+    _written_out(sch, [inner[-1], inner[1 + spatial.index(found.row)], u1], u2)
+    sch.reverse_compute_at(tail, chunk)
+    _lines(sch, tail, lanes)
+    sch.decompose_reduction(partial, inner[-1])
+    sch.decompose_reduction(name, loops[-1])
+    for one in (*outer, chunk, piece, loops[-1]):
+        sch.annotate(one, "pragma_loop_partition_hint", 0)
+    return True
+
+
+def _written_out(sch: Schedule, unrolled: list[LoopRV], vector: LoopRV) -> None:
+    """Write loops out around one that becomes a vector."""
+    sch.vectorize(vector)
+    for one in unrolled:
+        sch.unroll(one)
+
+
+def _lines(sch: Schedule, name: str, lanes: int) -> None:
+    """Vectorise the innermost loop of a block."""
+    inner = sch.get_loops(name)[-1]
+    if (constant(sch.get(inner).extent) or lanes) >= lanes:
+        sch.vectorize(sch.split(inner, [None, lanes])[1])
 
 
 def _dots(sch: Schedule, name: str, found: Contraction) -> bool:

@@ -7,8 +7,10 @@ from relaxlang.schedule.rules.processor import Processor
 from relaxlang.schedule.schedule import Schedule
 from relaxlang.schedule.trace import LoopRV
 
-SWEEP = 4
+SWEEP = 8
 """Rows that a sweep adds at once."""
+VECTORS = 2
+"""Vectors of each row that a sweep takes at a time."""
 COLUMNS = 4096
 """Columns of a sweep: their sums stay in the first-level cache."""
 FEW = 8
@@ -57,7 +59,7 @@ def _sweep(sch: Schedule, name: str, column: int, others: list[int], reduce: lis
         sch.decompose_reduction(name, inner[0])
         _share(sch, outer)
         return
-    width = min(lanes * 4, MOST_LANES)
+    width = min(lanes * VECTORS, MOST_LANES)
     pieces = COLUMNS // width if extent is None else min(COLUMNS // width, -(-extent // width))
     chunk, piece, vector = sch.split(loops[column], [None, pieces, width])
     last: list[LoopRV] = []

@@ -53,6 +53,18 @@ def test_matmul_of_odd_sizes(m: int, n: int, k: int) -> None:
     assert n == 1 or ('scope="local"' in text and "T.vectorized(" in text)
 
 
+@pytest.mark.parametrize("m, n, k", [(1, 17, 33), (3, 65, 64), (8, 1, 40), (8, 130, 37), (5, 63, 77)])
+def test_few_rows_read_the_other_factor_once(m: int, n: int, k: int) -> None:
+    text = agree(module(MATMUL, M=m, N=n, K=k)).script()
+    assert "_rf" in text
+
+
+def test_few_rows_of_symbolic_width_and_depth() -> None:
+    mod = module(MATMUL, M=3, N="n", K="k")
+    for n, k in [(1, 1), (17, 5), (130, 65), (0, 3), (5, 0)]:
+        agree(mod, n=n, k=k)
+
+
 @pytest.mark.parametrize("processor", PROCESSORS)
 def test_matmul_of_symbolic_size(processor: Processor) -> None:
     mod = module(MATMUL, M="m", N="n", K="k")
