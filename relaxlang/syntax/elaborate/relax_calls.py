@@ -9,7 +9,7 @@ from relaxlang.base.source import Span
 from relaxlang.ir import prim, relax
 from relaxlang.ir.attrs import EMPTY, Attrs
 from relaxlang.ir.prim import PrimExpr
-from relaxlang.ir.struct_info import StructInfo, TupleStructInfo, tensor_info
+from relaxlang.ir.struct_info import FuncStructInfo, StructInfo, TensorStructInfo, TupleStructInfo, tensor_info
 from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import as_dtype, describe, error
 from relaxlang.syntax.elaborate.annotations import dimension, struct_info
@@ -24,9 +24,11 @@ _SINFO_WORDS = ("sinfo_args", "ty_args", "type_args")
 
 
 # --- arguments --------------------------------------------------------------------------------------------------------
-def out_info(ev: RelaxElaborator, node: tree.Call, more: tuple[Any, ...], words: dict[str, Any]) -> StructInfo:
+def out_info(
+    ev: RelaxElaborator, node: tree.Call, more: tuple[Any, ...], words: dict[str, Any], usual: DType | None = None
+) -> StructInfo:
     """The result of a call in destination-passing style: `out_sinfo=` (`out_ty=`), or, as in 2022, a shape and
-    `dtype=`."""
+    `dtype=`; `usual` is the element type when none is stated."""
     stated = words.pop("out_sinfo", words.pop("out_ty", None))
     shape = words.pop("shape", None)
     dtype = words.pop("dtype", None)
@@ -35,6 +37,7 @@ def out_info(ev: RelaxElaborator, node: tree.Call, more: tuple[Any, ...], words:
     elif shape is None and more:
         shape = more[0]
         dtype = more[1] if len(more) > 1 else dtype
+    dtype = usual if dtype is None else dtype
     if stated is not None:
         if isinstance(stated, (list, tuple)):
             infos = tuple(struct_info(s, node.span) for s in stated)
@@ -133,6 +136,14 @@ def _attrs(node: tree.Call, **items: Any) -> Attrs:
     return annotation_attrs({k: v for k, v in items.items() if v is not None}, "the call", node)
 
 
+def _result_type(ev: RelaxElaborator, func: Any) -> DType | None:
+    """The element type of a kernel's last parameter, which is its result."""
+    info = result_known(ev.unit, func) if isinstance(func, relax.GlobalVar) else None
+    params = info.params if isinstance(info, FuncStructInfo) else None
+    last = params[-1] if params else None
+    return last.dtype if isinstance(last, TensorStructInfo) else None
+
+
 # --- kernels ----------------------------------------------------------------------------------------------------------
 def _call_tir(
     ev: RelaxElaborator,
@@ -147,7 +158,7 @@ def _call_tir(
     if isinstance(func, (tuple, list, relax.ShapeExpr)) and more:
         func, args, more = args, more[0], (func, *more[1:])  # RFC 0091: the shape stands first
     tir_vars = shape_arg(ev, words.pop("tir_vars", None), node.span)
-    info = out_info(ev, node, more, words)
+    info = out_info(ev, node, more, words, _result_type(ev, func))
     no_more(op, words, node.span)
     if op == "call_tir" and isinstance(func, str) and not ev.unit.declares(func):
         op = "call_dps_packed"  # until 2023 a kernel of another library was named in `call_tir`

@@ -293,6 +293,36 @@ for _row in CORE_OPS.values():
         _structural(_row, _row.params)
 
 
+def _memory(name: str, ev: RelaxElaborator, node: tree.Call, *args: Any) -> relax.Expr:
+    made: relax.Expr = names.table[f"memory.{name}"].call(ev, list(args), {}, node)
+    return made
+
+
+# The memory of RFC 0089, which had other names and another order of arguments.
+@names("runtime.builtin.alloc_storage")
+def _alloc_storage(
+    ev: RelaxElaborator, node: tree.Call, size: Any, device: Any = 0, dtype: Any = "uint8"
+) -> relax.Expr:
+    return _memory("alloc_storage", ev, node, size, device, "global", dtype)
+
+
+@names("runtime.builtin.alloc_tensor")
+def _alloc_tensor(
+    ev: RelaxElaborator, node: tree.Call, storage: Any, shape: Any, offset: Any = 0, dtype: Any = "float32"
+) -> relax.Expr:
+    return _memory("alloc_tensor", ev, node, storage, offset, shape, dtype)
+
+
+@names("runtime.builtin.free_storage")
+def _free_storage(ev: RelaxElaborator, node: tree.Call, storage: Any) -> relax.Expr:
+    return _memory("kill_storage", ev, node, storage)
+
+
+@names("runtime.builtin.free_tensor")
+def _free_tensor(ev: RelaxElaborator, node: tree.Call, tensor: Any) -> relax.Expr:
+    return _memory("kill_tensor", ev, node, tensor)
+
+
 @names("to_vdevice")
 def _to_vdevice(ev: RelaxElaborator, node: tree.Call, data: Any, dst_vdevice: Any) -> relax.Expr:
     device = device_of(ev, dst_vdevice, node.span)

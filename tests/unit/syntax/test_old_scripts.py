@@ -60,3 +60,33 @@ def test_what_no_release_accepts(body, code):
     with pytest.raises(DiagnosticError) as caught:
         relaxlang.parse(f'@R.function\ndef main(x: R.Tensor((2,), "float32")):\n    {body}\n')
     assert [d.code for d in caught.value.diagnostics] == [code]
+
+
+def test_the_type_of_a_result_is_that_of_the_kernel() -> None:
+    """RFC 0091 states the shape alone, in front."""
+    text = """
+@T.prim_func
+def double(A: T.Buffer((4,), "int8"), B: T.Buffer((4,), "int8")):
+    for i in range(4):
+        B[i] = A[i] * T.int8(2)
+
+@R.function
+def main(x: R.Tensor((4,), "int8")):
+    return R.call_tir((4,), double, [x])
+"""
+    assert 'out_sinfo=R.Tensor((4,), "int8")' in relaxlang.parse(text).script()
+
+
+def test_memory_of_rfc_0089() -> None:
+    text = """
+@R.function(pure=False)
+def main(x: R.Tensor((4,), "float32")):
+    s = relax.runtime.builtin.alloc_storage((16,), 0, "float32")
+    t = relax.runtime.builtin.alloc_tensor(s, (4,), 0, "float32")
+    relax.runtime.builtin.free_tensor(t)
+    relax.runtime.builtin.free_storage(s)
+    return x
+"""
+    script = relaxlang.parse(text).script()
+    for name in ("alloc_storage(R.shape([16])", "alloc_tensor(s, R.prim_value(0), R.shape([4])", "kill_tensor(t)"):
+        assert f"R.memory.{name}" in script
