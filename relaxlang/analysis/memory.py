@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from relaxlang.analysis.alias import FOREIGN, Aliases
 from relaxlang.analysis.liveness import last_uses
@@ -35,13 +35,19 @@ class MemoryUse:
 @dataclass(frozen=True)
 class Interval:
     """A piece of memory: the variable that stands for it, its bytes, the bindings (by number) at which it is made and
-    needed last, and the variables whose values lie in it, one after another."""
+    needed last, and the variables whose values lie in it, one after another. `gaps` are bindings of the other branch in
+    between, first and last of each."""
 
     name: str
     size: int
     first: int
     last: int
     holds: tuple[str, ...]
+    gaps: tuple[tuple[int, int], ...] = ()
+
+    def needed(self, step: int) -> bool:
+        """Whether the memory is needed at a binding."""
+        return self.first <= step <= self.last and not any(low <= step <= high for low, high in self.gaps)
 
 
 @dataclass(frozen=True)
@@ -62,7 +68,7 @@ class Timeline:
 
     def alive(self, step: int) -> tuple[Interval, ...]:
         """The pieces of memory that are needed at a step."""
-        return tuple(i for i in self.intervals if i.first <= step <= i.last)
+        return tuple(i for i in self.intervals if i.needed(step))
 
     @property
     def usage(self) -> tuple[int, ...]:
@@ -71,6 +77,9 @@ class Timeline:
         for interval in self.intervals:
             change[interval.first] += interval.size
             change[interval.last + 1] -= interval.size
+            for low, high in interval.gaps:
+                change[low] -= interval.size
+                change[high + 1] += interval.size
         made, total = [], 0
         for at in range(max(len(self.steps), 1)):
             total += change[at]
@@ -123,19 +132,23 @@ class _Walk:
         self.last: dict[int, int] = {}
         self.names: dict[int, dict[str, None]] = {}
         self.constants: dict[int, int] = {}
+        self.conditionals: list[tuple[int, int, int]] = []
 
     def sequence(self, seq: relax.SeqExpr) -> tuple[int, int]:
         """Note a sequence; the bytes that it allocates, and those of its tensors."""
         allocated = tensors = 0
-        ends: list[int] = []
+        starts, ends = list[int](), list[int]()
         for block in seq.blocks:
             for binding in block.bindings:
+                starts.append(len(self.steps))
                 inner = self.binding(binding)
                 allocated, tensors = allocated + inner[0], tensors + inner[1]
                 ends.append(len(self.steps) - 1)
         ends.append(len(self.steps) - 1 if ends else max(len(self.steps) - 1, 0))
         for var, at in last_uses(seq).items():
             for memory in self.aliases.of(var) - {FOREIGN}:
+                if at < len(starts) and memory in self.made and self.made[memory][2] > starts[at]:
+                    continue  # made and used within a branch, which has noted that itself
                 self.last[memory] = max(self.last.get(memory, 0), ends[at])
         return allocated, tensors
 
@@ -145,7 +158,10 @@ class _Walk:
         self.steps.append(binding.var.name)
         self._constants(value)
         if isinstance(value, relax.If):
-            branches = [self.sequence(value.true_branch), self.sequence(value.false_branch)]
+            branches = [self.sequence(value.true_branch)]
+            middle = len(self.steps)
+            branches.append(self.sequence(value.false_branch))
+            self.conditionals.append((at + 1, middle, len(self.steps)))
             return max(b[0] for b in branches), max(b[1] for b in branches)
         size, tensor = self.allocation(value)
         memories = self.aliases.of(binding.var) - {FOREIGN}
@@ -184,7 +200,7 @@ class _Walk:
             fail(
                 "RLX3112",
                 f"the symbolic dimension `{lacking.name}` needs a value",
-                help=f'dims={{"{lacking.name}": …}}',
+                help=f'`dims={{"{lacking.name}": …}}`; on the command line `--dim {lacking.name}=…`',
             )
         return size
 
@@ -207,6 +223,8 @@ class _Walk:
         for memory, (name, size, first) in self.made.items():
             last = max(self.last.get(memory, first), first)
             found.append(Interval(name, size, first, last, tuple(self.names.get(memory, ()))))
+        for conditional in self.conditionals:
+            found = _exclusive(found, *conditional)
         return tuple(sorted(found, key=lambda i: i.first))
 
     def held(self) -> tuple[int, int]:
@@ -220,3 +238,22 @@ class _Walk:
                 size = self.sizes.most(self.sizes.bytes_of(tuple(self._valued(d) for d in dims), element.itemsize))
                 total += size or 0
         return total, sum(self.constants.values())
+
+
+def _exclusive(found: list[Interval], start: int, middle: int, end: int) -> list[Interval]:
+    """Intervals of which those of a conditional's branches (`start` to `middle` and `middle` to `end`) exclude each
+    other: what leaves the first is not needed in the second, and of what leaves both the larger counts afterwards."""
+
+    def leaving(low: int, high: int) -> list[Interval]:
+        return [i for i in found if low <= i.first < high and i.last >= end]
+
+    first, second = leaving(start, middle), leaving(middle, end)
+    smaller, bound = (first, middle - 1) if _total(first) < _total(second) else (second, end - 1)
+    changed = {id(i): replace(i, gaps=(*i.gaps, (middle, end - 1))) for i in first if middle < end}
+    if first and second:
+        changed |= {id(i): replace(i, last=max(bound, i.first)) for i in smaller}
+    return [changed.get(id(i), i) for i in found]
+
+
+def _total(intervals: list[Interval]) -> int:
+    return sum(i.size for i in intervals)

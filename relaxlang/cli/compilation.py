@@ -26,6 +26,7 @@ BUILT = (".rlxe", ".so", ".dylib", ".dll")
 """Suffixes of files that hold a built program."""
 IMPORTED = (".onnx",)
 """Suffixes of files that hold a model of another framework."""
+_AFTER_PLANNING = ("kill-after-last-use", "vm-memory-lower", "vm-shape-lower")
 
 
 class Compilation:
@@ -102,6 +103,13 @@ class Compilation:
     def scheduled(self) -> IRModule:
         """The module after the passes that come before lowering to the virtual machine."""
         return self._after(self.configured, self.settings.passes[: self._graph_passes])
+
+    @property
+    def planned(self) -> IRModule:
+        """The module with its memory planned, as it is before it is lowered to the virtual machine."""
+        steps = (*self.settings.passes[self._graph_passes :], *self.settings.lowering)
+        end = next((i for i, step in enumerate(steps) if step.name in _AFTER_PLANNING), len(steps))
+        return self._after(self.scheduled, steps[:end])
 
     @cached_property
     def lowered(self) -> IRModule:

@@ -106,6 +106,18 @@ def _nothing(c: Compilation) -> str:
     return ""
 
 
+def _memory(c: Compilation) -> str:
+    from relaxlang.analysis.memory_report import memory_text, timelines
+
+    return memory_text(timelines(c.planned, c.settings.dims))
+
+
+def _memory_page(c: Compilation) -> str:
+    from relaxlang.analysis.memory_report import memory_html, timelines
+
+    return memory_html(timelines(c.planned, c.settings.dims))
+
+
 KINDS: dict[str, Kind] = {
     "rlx": Kind(".rlx", "the module after the pipeline of -p, or as it was read", _rlx),
     "tir": Kind(".tir.rlx", "the module after legalisation and scheduling", lambda c: c.scheduled.script()),
@@ -118,6 +130,8 @@ KINDS: dict[str, Kind] = {
     "lib": Kind(".a", "static library of --executor=aot, its header beside it", _static_library, True),
     "tar": Kind(".tar", "library of --executor=aot with parameters, metadata and memory report", _model_library, True),
     "vm": Kind(".vm.txt", "bytecode of the Relax functions, as text", lambda c: c.executable.as_text()),
+    "memory": Kind(".memory.txt", "when which memory is needed, after planning (with a path ending in .html a page)",
+                   _memory),
     "exe": Kind(".rlxe", "executable for `load_module` (with a path ending in .so a shared library)",
                 lambda c: c.executable.to_bytes(), True),
     "none": Kind("", "nothing, after building all: for --print-ir-after, --timing and the like", _nothing),
@@ -126,6 +140,10 @@ KINDS: dict[str, Kind] = {
 SUFFIXES = {
     ".rlx": "rlx", ".ll": "llvm", ".s": "asm", ".o": "obj", ".c": "c", ".h": "header", ".a": "lib", ".tar": "tar",
     ".so": "exe", ".rlxe": "exe",
+}  # fmt: skip
+# What some kinds are when their file has this suffix.
+_BY_PATH: dict[tuple[str, str], Callable[[Compilation], str | bytes]] = {
+    ("exe", ".so"): _library, ("memory", ".html"): _memory_page,
 }  # fmt: skip
 _WITH_HEADER = ("c", "obj", "lib")
 INLINE_BYTES = 1 << 16
@@ -155,6 +173,7 @@ def plan(line: CommandLine) -> list[Output]:
         outputs = _with_path(outputs, target)
     for name in ("--arg", "--random", "--dim", "--save-result", "--expect", "--repeat"):
         runs = line.has("--run") or (name in _ARGUMENTS and (line.has("--check-passes") or line.has("--reduce")))
+        runs = runs or (name == "--dim" and any(output.kind == "memory" for output in outputs))
         if line.has(name) and not runs:
             fail("RLX7003", f"`{name}` is for running a function", help="add `--run`, or `--run=FN`")
     for name in ("--in-place", "--diff", "--width"):
@@ -235,7 +254,7 @@ def emit(c: Compilation, outputs: Iterable[Output]) -> None:
 def _content(c: Compilation, output: Output) -> str | bytes:
     if c.is_built and output.kind not in _PLAIN:
         fail("RLX7003", f"`{c.name}` is a built program, which has no {output.kind} any more", output.span)
-    make = _library if output.kind == "exe" and output.path.endswith(".so") else KINDS[output.kind].make
+    make = _BY_PATH.get((output.kind, os.path.splitext(output.path)[1]), KINDS[output.kind].make)
     with c.settings.clock.phase(f"emit {output.kind}"):
         return make(c)
 

@@ -105,7 +105,7 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         Option(("--run",), "maybe", "FN", "run a function (default: main) and print its result"),
         _repeat("--arg", "[NAME=]VALUE", "an argument: f32[4]=1,2,3,4  i64=3  shape[3,4]  @x.npy  @x.npz[:name]"),
         _value("--random", "SEED", "fill parameters that have no --arg: uniform in [-1, 1), integers 0 to 9"),
-        _repeat("--dim", "n=16", "value of a symbolic dimension for --random"),
+        _repeat("--dim", "n=16", "value of a symbolic dimension, for --random and --emit=memory"),
         _value("--save-result", "X.npy", "write the result to a file (a tuple: X.0.npy, X.1.npy, …)"),
         _repeat(
             "--expect", "@y.npy", "compare the result, exit with 3 when it differs (one for each of a tuple)", True

@@ -48,6 +48,13 @@ class Settings:
         self._before, self._after = (_names(line, n) for n in ("--print-ir-before", "--print-ir-after"))
 
     @cached_property
+    def dims(self) -> dict[str, int]:
+        """The symbolic dimensions that `--dim` gives sizes."""
+        from relaxlang.cli.parameters import read_dims
+
+        return {name: size for name, (size, _) in read_dims(self.line.spans("--dim")).items()}
+
+    @cached_property
     def passes(self) -> tuple[Pass, ...]:
         """The pipeline that was asked for, or the default one."""
         return _passes(self.line)

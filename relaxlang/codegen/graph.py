@@ -15,9 +15,11 @@ from relaxlang.base.diagnostics import fail
 from relaxlang.base.dtype import DType, dtype, from_numpy
 from relaxlang.base.recursion import deep_recursion
 from relaxlang.codegen.executors import in_process_kernels
+from relaxlang.codegen.graph_workspace import fitted
 from relaxlang.codegen.signature import written_memory
 from relaxlang.ir import prim, relax
 from relaxlang.ir.configuration.compiler_config import CompilerConfig
+from relaxlang.ir.configuration.executor import WORKSPACE_LIMIT
 from relaxlang.ir.module import IRModule
 from relaxlang.ir.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
 from relaxlang.ir.tir import PrimFunc
@@ -379,6 +381,9 @@ _VALUES: dict[type, Callable[[_Linearizer, Any], _Value]] = {
 def build_graph(lowered: IRModule, config: CompilerConfig) -> RuntimeModule:
     """A lowered module for the graph executor; its kernels alone when it has no Relax functions."""
     graphs, parameters = graphs_of(lowered)
+    limit = config.executor.options.get(WORKSPACE_LIMIT)
+    if limit is not None:
+        graphs = {name: fitted(graph, int(limit)) for name, graph in graphs.items()}
     kernels, loaded = in_process_kernels(lowered, config)
     signatures = [kernel.signature for kernel in kernels.values()]
     objects = tuple(kernel.object_code for kernel in kernels.values())

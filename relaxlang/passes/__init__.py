@@ -50,6 +50,7 @@ PASSES: dict[str, str] = {
     "vm-shape-lower": "lower.vm_shape_lower:VMShapeLower",
     "block-sums": "tir.block_sums:BlockSums",
     "compact-buffer-allocation": "tir.compact_buffer_allocation:CompactBufferAllocation",
+    "check-workspace": "relax.check_workspace:CheckWorkspace",
     "check-parallel-loops": "tir.check_parallel_loops:CheckParallelLoops",
     "convert-blocks-to-opaque": "tir.convert_blocks_to_opaque:ConvertBlocksToOpaque",
     "flatten-buffer": "tir.flatten_buffer:FlattenBuffer",

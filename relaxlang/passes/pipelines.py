@@ -23,8 +23,8 @@ OPTIMIZATION = (
 PIPELINES: dict[str, tuple[str, ...]] = {
     "minimum": MINIMUM,
     "default": (
-        *OPTIMIZATION, "to-non-dataflow", "call-tir-rewrite", "static-plan-block-memory", "kill-after-last-use",
-        "vm-memory-lower", "vm-shape-lower", "attach-global-symbol",
+        *OPTIMIZATION, "to-non-dataflow", "call-tir-rewrite", "static-plan-block-memory", "check-workspace",
+        "kill-after-last-use", "vm-memory-lower", "vm-shape-lower", "attach-global-symbol",
     ),
 }  # fmt: skip
 _extra: dict[str, Callable[[], Sequential]] = {}

@@ -212,6 +212,12 @@ COMPILER: dict[str, CodeInfo] = {
         "`R.func_attr({\"target\": {\"kind\": \"llvm\", \"compiler\": \"graph\"}})` has one function compiled by another "
         "compiler than the rest of its module; `register_compiler` adds compilers to `vm`, `graph` and `interpreter`.",
     ),
+    "RLX5034": CodeInfo(
+        "workspace over its limit",
+        "The option `workspace-byte-limit` of the executor says how many bytes the intermediates of a function may take; "
+        "after planning they take more. The message says by how much, and what is alive when most is needed: smaller "
+        "shapes, element types or tiles, or another order of operations help there.",
+    ),
     "RLX5029": CodeInfo(
         "program that an executor cannot run",
         "The executors `graph` and `aot` run a fixed list of kernel calls: every shape is a number, there is no control "

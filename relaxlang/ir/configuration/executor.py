@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from relaxlang.ir.configuration.kinds import Codes, Configured, Kind, Kinds, Option
 
+WORKSPACE_LIMIT = "workspace-byte-limit"
+_LIMIT = Option(WORKSPACE_LIMIT, int, None, "the most bytes of intermediates that a function may need")
+
 EXECUTORS = Kinds(
     "executor",
     Codes("RLX5022", "RLX5023", "RLX5024"),
@@ -11,12 +14,12 @@ EXECUTORS = Kinds(
         Kind(
             "vm",
             "the virtual machine: runs everything that Relax can say",
-            (Option("exec-mode", str, "native", "how Relax functions are executed", ("native", "bytecode")),),
+            (Option("exec-mode", str, "native", "how Relax functions are executed", ("native", "bytecode")), _LIMIT),
         ),
         Kind(
             "graph",
             "a list of kernel calls over numbered storage, as JSON: static shapes, no control flow",
-            (Option("link-params", bool, False, "keep constants in the library instead of beside the graph"),),
+            (Option("link-params", bool, False, "keep constants in the library instead of beside the graph"), _LIMIT),
         ),
         Kind(
             "aot",
@@ -27,6 +30,7 @@ EXECUTORS = Kinds(
                 Option("workspace-byte-alignment", int, 16, "alignment of the workspace, in bytes"),
                 Option("constant-byte-alignment", int, 16, "alignment of constants, in bytes"),
                 Option("link-params", bool, True, "keep constants in the code instead of passing them"),
+                _LIMIT,
             ),
         ),
     ),

@@ -327,3 +327,12 @@ def test_descriptions(run):
 def test_version(run):
     assert run("--version").out == f"relaxc {relaxlang.__version__}\n"
     assert "numpy" in run("--version", "-v").out
+
+
+def test_memory(run):
+    shown = run("mlp.rlx", "--emit=memory", "--dim=n=3")
+    assert shown.code == 0 and shown.out.startswith("main: ") and "█" in shown.out
+    assert "--dim n=…" in run("mlp.rlx", "--emit=memory").err and run("mlp.rlx", "--dim=n=3", "--emit=tir").code == 2
+    assert run("mlp.rlx", "--emit=memory=m.html", "--dim=n=3").code == 0
+    with open("m.html") as page:
+        assert "<svg" in page.read()

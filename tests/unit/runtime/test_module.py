@@ -12,7 +12,7 @@ from relaxlang.runtime import module
 from relaxlang.runtime.device import cpu
 from relaxlang.runtime.exec_builder import ExecBuilder
 from relaxlang.runtime.executable import ObjectCode
-from relaxlang.runtime.module import RuntimeModule, load_module, runtime_module
+from relaxlang.runtime.module import load_module, runtime_module
 from relaxlang.runtime.vm import VirtualMachine
 
 

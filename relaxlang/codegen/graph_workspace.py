@@ -1,0 +1,38 @@
+"""Graphs whose workspace has a limit: storages that are not needed at one time share bytes, as far as that helps."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from relaxlang.codegen.aot.plan import Workspace, plan_workspace
+from relaxlang.passes.relax.check_workspace import refuse_workspace
+from relaxlang.runtime.graph import Graph
+from relaxlang.runtime.memory import ALIGNMENT
+
+
+def fitted(graph: Graph, limit: int) -> Graph:
+    """The graph with at most `limit` bytes of workspace: as it is when it fits, else with all its storages, but for
+    those of outputs, placed in one. RLX5034, with what is alive when most is needed, when it does not fit then."""
+    if graph.workspace_bytes <= limit:
+        return graph
+    plan = plan_workspace(graph, {}, ALIGNMENT)
+    made = _placed(graph, plan)
+    if made.workspace_bytes > limit:
+        outputs = made.workspace_bytes - plan.size
+        alive = [f"{p.block.size:,} bytes: {p.block.name}" for p in sorted(plan.alive[1], key=lambda p: -p.block.size)]
+        more = [f"{outputs:,} bytes: outputs"] if outputs else []
+        refuse_workspace(graph.name, made.workspace_bytes, limit, (*alive, *more))
+    return made
+
+
+def _placed(graph: Graph, plan: Workspace) -> Graph:
+    """The graph with the storages of a plan as parts of one, the last."""
+    kept = [at for at in range(len(graph.storage)) if at not in plan.storages]
+    place = {old: new for new, old in enumerate(kept)}
+    tensors = tuple(
+        replace(t, storage=len(kept), offset=t.offset + plan.storages[t.storage])
+        if t.storage in plan.storages
+        else replace(t, storage=place[t.storage])
+        for t in graph.tensors
+    )
+    return replace(graph, storage=(*(graph.storage[at] for at in kept), plan.size), tensors=tensors)
