@@ -86,6 +86,9 @@ CASES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("nn.conv1d", (f(2, 4, 6), f(6, 2, 3)), {"groups": 2, "strides": 2, "padding": 1}),
     ("nn.conv2d", (I4, f(3, 4, 2, 3)), {"strides": (2, 1), "padding": (1, 0, 0, 2), "dilation": (1, 2)}),
     ("nn.conv3d", (f(1, 2, 3, 4, 3), f(2, 1, 2, 2, 1)), {"groups": 2, "strides": (1, 2, 1)}),
+    ("nn.conv1d_transpose", (f(2, 4, 5), f(4, 3, 3)), {"groups": 2, "strides": 2, "padding": 1, "output_padding": 1}),
+    ("nn.conv2d_transpose", (f(1, 2, 3, 4), f(2, 3, 2, 3)), {"strides": (2, 1), "padding": (1, 0, 0, 2)}),
+    ("nn.conv3d_transpose", (f(1, 2, 2, 3, 2), f(2, 1, 2, 2, 1)), {"dilation": (1, 2, 1)}),
     ("grad.start_checkpoint", (f(3),), {}),
     ("grad.end_checkpoint", (f(3),), {}),
 ]  # fmt: skip
