@@ -6,14 +6,16 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from relaxlang.base.dtype import DType
+from relaxlang.base.node import Node
 from relaxlang.codegen.lltypes import memory_type
 from relaxlang.codegen.target import Target
-from relaxlang.codegen.text import ModuleText
+from relaxlang.codegen.text import FunctionText, ModuleText
 from relaxlang.ir import prim
 from relaxlang.ir.prim import Var
 from relaxlang.ir.tir import PrimFunc
 
 if TYPE_CHECKING:
+    from relaxlang.codegen.debug_lines import DebugLines
     from relaxlang.codegen.stmt import StmtEmitter
 
 
@@ -31,7 +33,13 @@ class KernelContext:
 
     likely = ", !prof !0"
 
-    def __init__(self, target: Target, functions: Mapping[str, PrimFunc], threads: bool = True) -> None:
+    def __init__(
+        self,
+        target: Target,
+        functions: Mapping[str, PrimFunc],
+        threads: bool = True,
+        debug: DebugLines | None = None,
+    ) -> None:
         self.target = target
         self.functions = functions
         self.module = ModuleText()
@@ -42,6 +50,7 @@ class KernelContext:
         self.stack = 0
         self.threads = threads and target.num_cores != 1
         self.result: DType | None = None
+        self.debug = debug
         self.scalar_loops = False  # whether there is a loop that LLVM may be able to vectorise
 
     def status(self, message: str) -> str:
@@ -71,7 +80,21 @@ class KernelContext:
 
     def text(self, triple: str, layout: str) -> str:
         """The whole module's text."""
-        return ("" if self.scalar_loops else VECTORS) + self.module.text(triple, layout) + _LIKELY
+        head = "" if self.scalar_loops else VECTORS
+        tail = self.debug.text() if self.debug is not None else ""
+        return head + self.module.text(triple, layout) + _LIKELY + tail
+
+    def function(self, name: str, place: Node) -> FunctionText:
+        """The text of a new function of the module, which begins at a place of the program."""
+        at = FunctionText(self.module)
+        if self.debug is not None:
+            at.scope = self.debug.function(name)
+            at.location = self.debug.location(at.scope, place)
+        return at
+
+    def attribute(self, at: FunctionText) -> str:
+        """What stands at the end of the head of a function: its debug information."""
+        return "" if at.scope is None else f" !dbg !{at.scope}"
 
 
 def _is_fused(target: Target) -> bool:

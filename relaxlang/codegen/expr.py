@@ -54,6 +54,8 @@ class ExprEmitter:
     def begin(self, place: Node) -> None:
         """Start a statement: what earlier ones computed is not reused."""
         self.place = place
+        if self.at.scope is not None and self.context.debug is not None:
+            self.at.location = self.context.debug.location(self.at.scope, place)
         self._memo = {}
 
     def expr(self, e: PrimExpr) -> str:

@@ -16,10 +16,11 @@ from relaxlang.base.dtype import DType
 from relaxlang.codegen.algebra import Num
 from relaxlang.codegen.casts import convert
 from relaxlang.codegen.context import KernelContext
+from relaxlang.codegen.debug_lines import DebugLines
 from relaxlang.codegen.lltypes import is_narrow, memory_type
 from relaxlang.codegen.stmt import StmtEmitter
 from relaxlang.codegen.target import Target
-from relaxlang.codegen.text import FunctionText, symbol
+from relaxlang.codegen.text import symbol
 from relaxlang.ir import prim
 from relaxlang.ir.prim import INT64, PrimExpr, Var
 from relaxlang.ir.tir import Buffer, PrimFunc
@@ -40,9 +41,12 @@ class KernelText:
         return self.context.text(triple, layout)
 
 
-def emit_kernel(name: str, func: PrimFunc, target: Target, functions: Mapping[str, PrimFunc]) -> KernelText:
-    """The LLVM module of a lowered PrimFunc; `functions` are the lowered PrimFuncs that it may call."""
-    context = KernelContext(target, functions)
+def emit_kernel(
+    name: str, func: PrimFunc, target: Target, functions: Mapping[str, PrimFunc], debug: DebugLines | None = None
+) -> KernelText:
+    """The LLVM module of a lowered PrimFunc; `functions` are the lowered PrimFuncs that it may call, `debug` knows the
+    lines of its statements in a text."""
+    context = KernelContext(target, functions, debug=debug)
     context.module.fresh(PREFIX + name)
     emit_function(context, func, PREFIX + name, "", entry=True)
     return KernelText(PREFIX + name, context)
@@ -71,7 +75,7 @@ def result_type(func: PrimFunc) -> DType | None:
 
 def emit_function(context: KernelContext, func: PrimFunc, name: str, linkage: str, *, entry: bool) -> None:
     """Write one function; `entry` functions are called from outside and check what they assume."""
-    at = FunctionText(context.module)
+    at = context.function(name, func)
     em = StmtEmitter(context, at, {})
     em.place = func
     head: list[str] = []
@@ -104,7 +108,7 @@ def emit_function(context: KernelContext, func: PrimFunc, name: str, linkage: st
     em.stmt(func.body)
     em.leave("0")
     context.result = outer
-    attributes = 'nounwind "no-trapping-math"="true"' + context.width_attribute
+    attributes = 'nounwind "no-trapping-math"="true"' + context.width_attribute + context.attribute(at)
     context.module.add(at.text(f"define {linkage}i32 {symbol(name)}({', '.join(head)}) {attributes}"))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from relaxlang.codegen.lltypes import value_type
 from relaxlang.codegen.pool import LAUNCH
 from relaxlang.codegen.stmt import StmtEmitter
-from relaxlang.codegen.text import FunctionText, symbol
+from relaxlang.codegen.text import symbol
 from relaxlang.ir import prim, tir
 from relaxlang.ir.prim import INT64, IntImm, PrimExpr, Var
 from relaxlang.ir.tir import Stmt
@@ -22,7 +22,7 @@ def emit_parallel(em: StmtEmitter, s: tir.For) -> None:
     captured = [v for v in _used(s.body) if v is not s.loop_var and em.env.get(v, "").startswith("%")]
     name = em.module.fresh("rlx.parallel")
     body = _body_function(em, s, name, captured)
-    _thunk(em, name, body, captured)
+    _thunk(em, s, name, body, captured)
     kinds = [value_type(v.dtype) for v in captured]
     frame = f"{{ {', '.join(['i32', *kinds])} }}"
     context = em.at.alloca(f"alloca {frame}, align 16")
@@ -52,7 +52,7 @@ def _used(body: Stmt) -> list[Var]:
 def _body_function(em: StmtEmitter, s: tir.For, name: str, captured: list[Var]) -> str:
     """The function `i32 body(i64 begin, i64 end, captured…)`; returns its name."""
     context, full = em.context, em.module.fresh(f"{name}.body")
-    at = FunctionText(em.module)
+    at = context.function(full, s)
     inner = StmtEmitter(context, at, {v: r for v, r in em.env.items() if not r.startswith("%")})
     inner.parallel = True
     # Pointers that were computed from others may overlap with them.
@@ -74,7 +74,8 @@ def _body_function(em: StmtEmitter, s: tir.For, name: str, captured: list[Var]) 
     inner.counted(turn, "%begin", "%end", one, runs=True, breakable=False)
     inner.leave("0")
     context.stack = stack
-    em.module.add(at.text(f"define internal i32 {symbol(full)}({', '.join(head)}) nounwind{context.width_attribute}"))
+    attributes = "nounwind" + context.width_attribute + context.attribute(at)
+    em.module.add(at.text(f"define internal i32 {symbol(full)}({', '.join(head)}) {attributes}"))
     return full
 
 
@@ -82,9 +83,9 @@ def _one(e: PrimExpr) -> bool:
     return isinstance(e, IntImm) and e.value == 1
 
 
-def _thunk(em: StmtEmitter, name: str, body: str, captured: list[Var]) -> None:
+def _thunk(em: StmtEmitter, s: tir.For, name: str, body: str, captured: list[Var]) -> None:
     """The function that the pool calls: the captured values are in the frame, and a failure's status goes there."""
-    at = FunctionText(em.module)
+    at = em.context.function(name, s)
     kinds = [value_type(v.dtype) for v in captured]
     frame = f"{{ {', '.join(['i32', *kinds])} }}"
     args = [("i64", "%begin"), ("i64", "%end")]
@@ -97,7 +98,8 @@ def _thunk(em: StmtEmitter, name: str, body: str, captured: list[Var]) -> None:
     at.value(f"atomicrmw umax ptr %frame, i32 {status} monotonic")
     at.start("fine")
     at.finish("ret void")
-    em.module.add(at.text(f"define internal void {symbol(name)}(ptr %frame, i64 %begin, i64 %end) nounwind"))
+    head = f"define internal void {symbol(name)}(ptr %frame, i64 %begin, i64 %end) nounwind"
+    em.module.add(at.text(head + em.context.attribute(at)))
 
 
 def work(s: Stmt, known: set[Var]) -> PrimExpr:

@@ -125,6 +125,8 @@ class FunctionText:
         self._depth: dict[str, int] = {}  # how many loops are around where a value is computed
         self._values = 0
         self._labels = 0
+        self.scope: int | None = None  # the function's number in the debug information, where there is one
+        self.location = ""  # what an instruction ends with then
 
     def value(self, text: str) -> str:
         """Append an instruction that makes a value, unless the basic block has the same pure one; returns its name."""
@@ -143,7 +145,7 @@ class FunctionText:
         name = f"%v{self._values}"
         self._values += 1
         self._depth[name] = level
-        into.append(f"  {name} = {text}")
+        into.append(f"  {name} = {text}{self.location}")
         return name
 
     def define(self, name: str, text: str) -> None:
@@ -165,7 +167,7 @@ class FunctionText:
     def effect(self, text: str) -> None:
         """Append an instruction that makes none."""
         self._reopen()
-        self.lines.append("  " + text)
+        self.lines.append("  " + text + self.location)
 
     def _reopen(self) -> None:
         if not self.open:  # code that cannot be reached still needs a block to stand in
@@ -203,7 +205,7 @@ class FunctionText:
     def finish(self, text: str) -> None:
         """End the block with `text`; ignored when the block has ended (code that cannot be reached)."""
         if self.open:
-            self.lines.append("  " + text)
+            self.lines.append("  " + text + self.location)
         self.open = False
 
     def call(self, result: str, function: str, *args: tuple[str, str], flags: str = "") -> str:
