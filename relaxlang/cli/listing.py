@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from typing import Any
+
+from relaxlang.base.resources import resource_dir
 
 Row = tuple[str, str]
 
@@ -100,10 +103,18 @@ _LISTS: dict[str, Callable[[], Iterator[Row]]] = {
 
 
 def listing(what: str, as_json: bool) -> str:
-    """The list of that name (one of `options.LISTS`), as lines or as JSON: a list of objects with name and summary."""
+    """The list of that name (one of `options.LISTS`), as lines or as JSON: a list of objects with name and summary.
+
+    Operators have `tested` as well: for each kind of argument and of execution whether the test suite compares values
+    (`yes`, `no`, or `n/a` when the operator does not take it), and with what (`stdlib/OPERATORS.md`).
+    """
     rows = list(_LISTS[what]())
     if as_json:
-        return json.dumps([{"name": name, "summary": summary} for name, summary in rows], indent=1) + "\n"
+        found: list[dict[str, Any]] = [{"name": name, "summary": summary} for name, summary in rows]
+        if what == "ops":
+            tested = json.loads((resource_dir("stdlib") / "tested.json").read_text(encoding="utf-8"))
+            found = [{**row, "tested": tested.get(row["name"], {})} for row in found]
+        return json.dumps(found, indent=1) + "\n"
     width = max((len(name) for name, _ in rows), default=0) + 2
     return "".join(f"{name:{width}}{summary}".rstrip() + "\n" for name, summary in rows)
 

@@ -31,19 +31,35 @@ def as_arrays(value: Any) -> Any:
     return tuple(as_arrays(v) for v in value) if isinstance(value, (tuple, list)) else np.asarray(value)
 
 
-def build(cases: Iterable[tuple[Case, str]]) -> relaxlang.VirtualMachine:
+def build(cases: Iterable[tuple[Case, str]], mode: Any = None) -> relaxlang.VirtualMachine:
     """The cases (each with what is known of its dimensions) compiled together, as the functions `case0`, `case1`, …"""
+    return relaxlang.VirtualMachine(_module(cases), relaxlang.cpu(), exec_mode=mode)
+
+
+def _module(cases: Iterable[tuple[Case, str]]) -> Any:
     functions = {f"case{k}": function(case, dims, f"case{k}")[0] for k, (case, dims) in enumerate(cases)}
-    return relaxlang.VirtualMachine(relaxlang.build(IRModule(functions)), relaxlang.cpu())
+    return relaxlang.build(IRModule(functions))
+
+
+def strided(value: Any) -> Any:
+    """The same values in memory with gaps."""
+    if isinstance(value, (tuple, list)):
+        return tuple(strided(v) for v in value)
+    if not isinstance(value, np.ndarray) or value.ndim == 0:
+        return value
+    return value.repeat(2, axis=-1)[..., ::2]
 
 
 def check_compiled(cases: Iterable[tuple[Case, str]]) -> None:
-    """Compile the cases together, run them, and compare."""
+    """Compile the cases together, run them natively, on arrays with gaps, and as bytecode, and compare."""
     cases = list(cases)
-    vm = build(cases)
+    module = _module(cases)
+    native, bytecode = (relaxlang.VirtualMachine(module, relaxlang.cpu(), exec_mode=m) for m in ("native", "bytecode"))
     for k, (case, dims) in enumerate(cases):
         args = function(case, dims, "")[1]
-        try:
-            check(as_arrays(vm[f"case{k}"](*args)), case.expected, case.rtol)
-        except AssertionError as fault:
-            raise AssertionError(f"{case}: {fault}") from fault
+        runs = ((native, args), (native, [strided(a) for a in args]), (bytecode, args))
+        for how, (vm, given) in zip(("natively", "on arrays with gaps", "as bytecode"), runs):
+            try:
+                check(as_arrays(vm[f"case{k}"](*given)), case.expected, case.rtol)
+            except AssertionError as fault:
+                raise AssertionError(f"{case} {how}: {fault}") from fault

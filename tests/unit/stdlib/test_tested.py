@@ -1,0 +1,13 @@
+"""The page of what is tested of each operator is what the tables give."""
+
+from tests.unit.stdlib.tested import passes, table, texts
+
+
+def test_page_and_data_are_up_to_date() -> None:
+    for path, text in texts().items():
+        assert path.read_text("utf-8") == text, f"run `python -m tests.unit.stdlib.tested` to write {path.name}"
+
+
+def test_most_operators_pass_every_column() -> None:
+    rows = table()
+    assert sum(passes(row) for row in rows.values()) >= 144
