@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from relaxlang.interp.interpreter import Interpreter
 
 Evaluator: TypeAlias = "Callable[[Interpreter, Scope, Any], Any]"
+_RING = (prim.Add, prim.Sub, prim.Mul)
 EVAL: dict[type, Evaluator] = {}
 OPERATIONS: dict[str, Evaluator] = {}
 """The calls that are part of the IR, by the name of their `Op`."""
@@ -51,8 +52,20 @@ def evaluates(*classes: type) -> Callable[[Evaluator], Evaluator]:
 
 
 def evaluate_dim(interp: Interpreter, scope: Scope, e: PrimExpr) -> Any:
-    """The value of a scalar expression, a numpy scalar."""
-    return Frame(interp, scope.dims)(e)
+    """The value of a scalar expression, a numpy scalar. RLX6009 when a sum or product of integers overflows."""
+    frame = Frame(interp, scope.dims)
+    value = frame(e)
+    if isinstance(e, _RING) and e.dtype.is_int and _exact(frame, e) != int(value):
+        fail("RLX6009", f"the dimension `{e}` overflows")
+    return value
+
+
+def _exact(frame: Frame, e: PrimExpr) -> int:
+    """What sums and products really are."""
+    if not isinstance(e, _RING):
+        return int(frame(e))
+    a, b = _exact(frame, e.a), _exact(frame, e.b)
+    return a * b if isinstance(e, prim.Mul) else a + b if isinstance(e, prim.Add) else a - b
 
 
 def shape_of(interp: Interpreter, scope: Scope, dims: Sequence[PrimExpr]) -> ShapeTuple:

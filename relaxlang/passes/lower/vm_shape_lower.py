@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from relaxlang.analysis.dimension_bounds import dimension_bounds
 from relaxlang.base.diagnostics import fail
+from relaxlang.base.dtype import dtype
 from relaxlang.base.source import Span
 from relaxlang.ir import prim, relax, tir
 from relaxlang.ir.attrs import EMPTY, Attrs
@@ -34,6 +35,7 @@ from relaxlang.runtime.checks import err_ctx
 # What `vm.builtin.match_shape` and `make_shape` do with an operand: see `relaxlang.runtime.builtins`.
 ASSERT_EQUAL_TO_IMM, STORE_TO_HEAP, NO_OP, ASSERT_EQUAL_TO_LOAD = range(4)
 USE_IMM, LOAD_SHAPE = range(2)
+FLOAT64 = dtype("float64")
 HEAP_INFO = tensor_info(None, INT64, 1)
 
 
@@ -282,7 +284,7 @@ class _ShapeLowerer(BindingRewriter):
         ]
         func = tir.PrimFunc(
             (handle := prim.Var("heap", prim.HANDLE),),
-            tir.seq(*stores),
+            _checked([(d, substitute(d, values)) for d in todo], tir.seq(*stores)),
             {handle: buffer},
             None,
             Attrs({"tir.is_host_func": True}),
@@ -404,6 +406,22 @@ class _ShapeLowerer(BindingRewriter):
         """Emit a call of a builtin for its effect."""
         call = relax.Call(relax.ExternFunc(f"vm.builtin.{name}"), args, EMPTY, (), OBJECT, span=span)
         self.emit("_", call, OBJECT, span)
+
+
+def _checked(dims: list[tuple[PrimExpr, PrimExpr]], body: tir.Stmt) -> tir.Stmt:
+    """A computation, behind checks that no product overflows; `dims` says what is computed, and how."""
+    for said, dim in reversed(dims):
+        if dim.dtype.is_integer and any(isinstance(n, prim.Mul) for n in walk(dim)):
+            size = prim.Call(FLOAT64, "abs", (_as_float(dim),))
+            body = tir.AssertStmt(size < prim.FloatImm(FLOAT64, 2.0**63), f"the dimension `{said}` overflows", body)
+    return body
+
+
+def _as_float(expr: PrimExpr) -> PrimExpr:
+    """Sums and products as those of float64 numbers, which say how large the true result is."""
+    if isinstance(expr, prim.Add | prim.Sub | prim.Mul):
+        return type(expr)(_as_float(expr.a), _as_float(expr.b))
+    return prim.cast(expr, FLOAT64)
 
 
 def _int(value: int) -> relax.PrimValue:

@@ -55,3 +55,15 @@ def test_more_than_two_to_the_31_elements() -> None:
     vm = relaxlang.VirtualMachine(relaxlang.build(program.module), relaxlang.cpu())
     got = vm["main"](x, np.array([2**31 + 5, -1]) % len(x))
     assert np.asarray(got).tolist() == [4, 0, 1, 2, 3]
+
+
+def test_a_dimension_that_overflows_is_an_error() -> None:
+    text = "@R.function\ndef main(s: R.Shape([n, m])):\n    z = R.zeros((n * m * 2,), 'int8')\n    return z\n"
+    mod = relaxlang.parse(text)
+    runs = [lambda s: relaxlang.interpret(mod, "main", s)]
+    runs += [relaxlang.build(mod, pipeline=name)["main"] for name in ("minimum", "default")]
+    for run in runs:
+        assert run(relaxlang.ShapeTuple((2, 3))).shape == (12,)
+        for dims in ((1 << 40, 1 << 40), (1 << 62, 1)):  # the product is 0 in 64 bits
+            with pytest.raises(DiagnosticError, match="the dimension `n \\* m \\* 2` overflows"):
+                run(relaxlang.ShapeTuple(dims))
