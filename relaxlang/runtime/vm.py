@@ -19,6 +19,7 @@ from relaxlang.runtime.params import bind, expectations
 
 if TYPE_CHECKING:
     from relaxlang.runtime.bytecode import Bytecode, Frame
+    from relaxlang.runtime.profile import ProfileReport
 
 __all__ = ["MAX_DEPTH", "VirtualMachine"]
 
@@ -156,6 +157,17 @@ class VirtualMachine:
         as_device(device)
         function = self[name]
         return lambda *args: measure(function, args, number, repeat)
+
+    def profile(self, name: str, *args: Any) -> ProfileReport:
+        """Call a Relax function twice, by bytecode, and tell how long each kernel and builtin took the second time."""
+        from relaxlang.runtime.bytecode import Bytecode
+        from relaxlang.runtime.profile import profile
+
+        self._named(name)
+        machine = Bytecode(self.executable, self._kernels, self, self._imports)
+        index = self.executable.function_index(name)
+        assert index is not None
+        return profile(machine, self.executable, machine.function(index), args)
 
     def _named(self, name: str) -> VMFunction:
         index = self.executable.function_index(name)
