@@ -193,11 +193,9 @@ def _gather(graph: Graph, node: Node, data: Known, indices: Known) -> Folded:
     size = data.data.shape[axis]
     if not bool(((indices.data >= -size) & (indices.data < size)).all()):
         return None
-    return (
-        Known.of(objects(np.take(data.data, indices.data, axis=axis)), data.dtype)
-        if data.is_symbolic
-        else Known(np.take(data.data, indices.data, axis=axis), data.dtype)
-    )
+    found = np.empty((*data.data.shape[:axis], *indices.data.shape, *data.data.shape[axis + 1 :]), data.data.dtype)
+    found[...] = np.take(data.data, indices.data, axis=axis)
+    return Known.of(found, data.dtype) if data.is_symbolic else Known(found, data.dtype)
 
 
 def _moved(data: Known, made: np.ndarray[Any, Any]) -> Known:

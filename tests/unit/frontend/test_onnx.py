@@ -1,0 +1,133 @@
+"""Models in the ONNX format become modules that compute the same, with the symbolic dimensions that the models name."""
+
+import numpy as np
+import pytest
+from onnx_models import Maker, reference
+
+import relaxlang
+from relaxlang.frontend.onnx import from_onnx, parameters
+
+pytestmark = pytest.mark.extra("onnx")
+
+
+def random(*shape: int) -> np.ndarray:
+    return np.random.default_rng(len(shape)).standard_normal(shape).astype("float32")
+
+
+def same(model, *inputs: np.ndarray, build: bool = False, **options) -> relaxlang.IRModule:
+    """The module of a model, after its results were compared with the reference evaluator's."""
+    mod = from_onnx(model, **options)
+    run = relaxlang.VirtualMachine(relaxlang.build(mod))["main"] if build else None
+    got = run(*inputs) if run else relaxlang.interpret(mod, "main", *inputs)
+    got = got if isinstance(got, tuple) else (got,)
+    for a, b in zip(got, reference(model, *inputs), strict=True):
+        np.testing.assert_allclose(np.asarray(a), b, rtol=1e-4, atol=1e-5)
+        assert np.asarray(a).dtype == b.dtype
+    return mod
+
+
+def test_symbolic_dimensions_are_kept_and_shape_arithmetic_is_folded() -> None:
+    m = Maker()
+    x = m.input("x", ("batch", "length", 8))
+    shape = m("Shape", x)
+    batch, length = (m("Gather", shape, m.constant(k), axis=0) for k in (0, 1))
+    half = m("Cast", m("Floor", m("Mul", m("Cast", length, to=1), m.constant(2.0, "float32"))), to=7)
+    pieces = [m("Unsqueeze", v, m.constant([0])) for v in (batch, half, m.constant(4))]
+    mod = same(m.model(m("Reshape", x, m("Concat", *pieces, axis=0))), random(2, 3, 8))
+    assert 'x: R.Tensor((batch, length, 8), "float32")' in mod.script()
+    assert "R.Tensor((batch, length * 2, 4)" in str(mod["main"].ret_struct_info)
+    assert "shape_to_tensor" not in mod.script()
+
+
+def test_one_executable_serves_all_sizes() -> None:
+    m = Maker()
+    x = m.input("x", ("n", 3, "h", "w"))
+    y = m("Conv", x, m.constant(random(4, 3, 3, 3)), m.constant(random(4)), pads=[1] * 4, strides=[2, 2])
+    y = m("Resize", m("Relu", y), "", m.constant([1, 1, 2, 2], "float32"), mode="nearest")
+    model = m.model(m("Add", y, m("GlobalAveragePool", y)))
+    vm = relaxlang.VirtualMachine(relaxlang.build(from_onnx(model)))
+    for size in ((1, 3, 8, 8), (2, 3, 10, 6), (1, 3, 5, 7)):
+        image = random(*size)
+        np.testing.assert_allclose(vm["main"](image), reference(model, image)[0], rtol=1e-4, atol=1e-5)
+
+
+def test_sizes_known_at_run_time() -> None:
+    m = Maker()
+    x, shape, k = m.input("x", ("n",)), m.input("shape", (2,), "int64"), m.input("k", (), "int64")
+    y = m("Slice", m("Reshape", x, shape), m.constant([0]), m("Unsqueeze", k, m.constant([0])), m.constant([1]))
+    z = m("Transpose", m("NonZero", m("Greater", x, m.constant(0.0, "float32"))))
+    model = m.model(y, z, m("Range", m.constant(0), k, m.constant(1)))
+    same(model, random(12), np.array([-1, 4]), np.array(2), build=True)
+
+
+def test_weights_as_parameters() -> None:
+    m = Maker()
+    x = m.input("x", ("n", 4))
+    model = m.model(m("Gemm", x, m.constant(random(3, 4)), m.constant(random(3)), transB=1))
+    mod = from_onnx(model, keep_params_in_input=True)
+    assert [p.name for p in mod["main"].params] == ["x", "c0", "c1"]
+    vm = relaxlang.VirtualMachine(relaxlang.build(mod, params=parameters(model)))
+    np.testing.assert_allclose(vm["main"](random(2, 4)), reference(model, random(2, 4))[0], rtol=1e-4, atol=1e-5)
+
+
+def test_given_shapes_and_constants() -> None:
+    m = Maker()
+    x, axes = m.input("x", None), m.input("axes", (1,), "int64")
+    mod = from_onnx(m.model(m("ReduceSum", x, axes)), {"x": ("rows", 5)}, constants={"axes": np.array([1])})
+    assert 'x: R.Tensor((rows, 5), "float32")' in mod.script() and len(mod["main"].params) == 1
+    np.testing.assert_allclose(relaxlang.interpret(mod, "main", np.ones((2, 5), "float32")), [[5.0], [5.0]])
+
+
+@pytest.mark.parametrize("flag", [True, False])
+def test_branches(flag: bool) -> None:
+    m = Maker()
+    x, c = m.input("x", (3,)), m.input("c", (), "bool")
+    then, orelse = Maker(), Maker()
+    branches = {"then_branch": then.graph(then("Neg", x)), "else_branch": orelse.graph(orelse("Mul", x, x))}
+    same(m.model(m("Exp", m("If", c, **branches))), random(3), np.array(flag), build=True)
+
+
+def test_loops_are_unrolled() -> None:
+    m, body = Maker(), Maker()
+    x = m.input("x", (3,))
+    turn, going, value = body.input("turn", (), "int64"), body.input("going", (), "bool"), body.input("value", (3,))
+    more = body("Add", value, body("Cast", turn, to=1))
+    inner = body.graph(body("Identity", going), more, body("Identity", more))
+    same(m.model(*m("Loop", m.constant(4), m.constant(True), x, outputs=2, body=inner)), random(3))
+
+
+@pytest.mark.parametrize("op, gates", [("LSTM", 4), ("GRU", 3), ("RNN", 1)])
+def test_recurrent_layers(op: str, gates: int) -> None:
+    m = Maker(14)
+    x = m.input("x", (5, 2, 4))
+    weights = [m.constant(random(1, gates * 3, n) * np.float32(0.3)) for n in (4, 3)]
+    bias = m.constant(random(1, 2 * gates * 3))
+    same(m.model(*m(op, x, *weights, bias, outputs=2, hidden_size=3)), random(5, 2, 4))
+
+
+def test_functions_of_the_model() -> None:
+    from onnx import helper
+
+    m = Maker()
+    x = m.input("x", (4,))
+    model = m.model(m("Twice", m("Twice", x, domain="own"), domain="own"))
+    body = [helper.make_node("Add", ["a", "a"], ["b"])]
+    model.functions.append(helper.make_function("own", "Twice", ["a"], ["b"], body, [helper.make_opsetid("", 18)]))
+    mod = from_onnx(model)
+    np.testing.assert_allclose(relaxlang.interpret(mod, "main", random(4)), random(4) * 4)
+
+
+@pytest.mark.parametrize("opset", [7, 9, 11, 12, 13, 18, 21])
+def test_operators_of_old_and_new_releases(opset: int) -> None:
+    m = Maker(opset)
+    x = m.input("x", (2, 3, 4))
+    one = [m.constant([1])] if opset >= 13 else []
+    old = {} if opset >= 13 else {"axes": [1]}
+    y = m("Squeeze", m("Unsqueeze", m("Softmax", x, axis=2), *one, **old), *one, **old)
+    y = m("ReduceSum", y, *one, **old)
+    y = (
+        m("Slice", y, *(m.constant([k]) for k in (0, 1, 0)))
+        if opset >= 10
+        else m("Slice", y, starts=[0], ends=[1], axes=[0])
+    )
+    same(m.model(y), random(2, 3, 4))
