@@ -90,7 +90,8 @@ def _c_program(source: bool, **options: Any) -> Callable[[Program, Path], Any]:
 _STRUCTS = {"unpacked-api": True, "interface-api": "c"}
 PATHS: dict[str, Way] = {
     "interpreter": Way(_interpreter),
-    "vm": Way(_built(executor="vm")),
+    "vm native": Way(_built(executor={"kind": "vm", "exec-mode": "native"})),
+    "vm bytecode": Way(_built(executor={"kind": "vm", "exec-mode": "bytecode"})),
     "vm minimum": Way(_built(executor="vm", pipeline="minimum")),
     "vm file": Way(_loaded(".rlxe", executor="vm")),
     "graph": Way(_built(executor="graph"), static=True),
