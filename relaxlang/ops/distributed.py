@@ -1,7 +1,7 @@
 """Operators on tensors that are spread over a mesh of devices (`R.DTensor`): what is known of their results.
 
-Elementwise operators leave every part where it is; `dist.redistribute` states where the parts go. Of other results
-nothing is known, and what a program declares is taken.
+Elementwise operators leave every part where it is; those with parameters `device_mesh` and `placement` say where the
+parts go. Of other results nothing is known, and what a program declares is taken.
 """
 
 from __future__ import annotations
@@ -21,13 +21,11 @@ def is_spread(call: relax.Call) -> bool:
 def infer_spread(definition: OpDef, call: relax.Call) -> StructInfo:
     """The struct info of the result of a call with spread tensors; `R.Object` where nothing is known."""
     infos = [a.struct_info for a in call.args]
-    first = infos[0]
-    if definition.name == "dist.annotate_sharding" and first is not None:
-        return first
-    if definition.name == "dist.redistribute" and isinstance(first, DTensorStructInfo) and len(infos) == 3:
-        mesh, placement = call.args[1:]
-        if isinstance(mesh, relax.StringImm) and isinstance(placement, relax.StringImm):
-            return first.replace(mesh=mesh.value, placement=placement.value)
+    given = dict(zip((p.name for p in definition.arg_params), call.args))
+    mesh, placement = given.get("device_mesh"), given.get("placement")
+    if isinstance(mesh, relax.StringImm) and isinstance(placement, relax.StringImm):
+        of = infos[0]
+        return of.replace(mesh=mesh.value, placement=placement.value) if isinstance(of, DTensorStructInfo) else OBJECT
     rule = definition.layout_rule
     if rule is None or rule.function.name != "follow" or not all(isinstance(i, DTensorStructInfo) for i in infos):
         return OBJECT

@@ -13,6 +13,7 @@ from relaxlang.base.source import Source
 from relaxlang.ops.definition import OpDef, gradient_rules, is_operator, read_definition
 from relaxlang.ops.functions import CompileTimeFunction
 from relaxlang.ops.namespaces import root_scope
+from relaxlang.ops.stored import parsed
 from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import Scope
 from relaxlang.syntax.parser import parse_surface
@@ -76,16 +77,20 @@ class Library:
             return self._prelude
 
     def _parse(self, path: Path) -> tree.Module:
-        diagnostics = Diagnostics()
         name = (Path("stdlib") / path.relative_to(self.folder)).as_posix()
-        module = parse_surface(Source(name, self._texts[path]), diagnostics)
-        diagnostics.check()
-        return module
+        return parsed(Source(name, self._texts[path]), _parse_checked)
 
     def _load(self, path: Path) -> None:
         body = self._parse(path).body
         for definition in definitions(body, file_scope(body, self.prelude())):
             self._loaded[definition.name] = definition
+
+
+def _parse_checked(source: Source) -> tree.Module:
+    diagnostics = Diagnostics()
+    module = parse_surface(source, diagnostics)
+    diagnostics.check()
+    return module
 
 
 def definitions(body: Iterable[tree.Stmt], scope: Scope) -> list[OpDef]:

@@ -23,7 +23,7 @@ import numpy as np
 from relaxlang.base.dtype import DType
 from relaxlang.base.source import Span
 from relaxlang.ir import relax
-from relaxlang.ir.prim import FloatImm, IntImm, PrimExpr
+from relaxlang.ir.prim import FloatImm, IntImm
 from relaxlang.ir.struct_info import ObjectStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
 from relaxlang.ir.visit import free_vars
 from relaxlang.ops.body import Computed, OpEvaluator
@@ -31,7 +31,7 @@ from relaxlang.ops.definition import OpDef
 from relaxlang.ops.functions import CompileTimeFunction
 from relaxlang.ops.namespaces import as_relax
 from relaxlang.ops.unify import argument_value, tensor_value
-from relaxlang.ops.values import Erased, TensorValue, Unknown, as_dim
+from relaxlang.ops.values import Erased, TensorValue
 from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import Evaluator, error
 
@@ -111,17 +111,13 @@ class GradientEvaluator(OpEvaluator):
         return super().unary(op, a, span)
 
     def _operand(self, value: Any, like: TensorValue) -> Any:
-        """Numbers become constants of the dtype of the other side, dimensions scalars of it."""
-        if isinstance(value, (TensorValue, Unknown)):
+        """Numbers become constants of the dtype of the other side."""
+        if isinstance(value, (IntImm, FloatImm)):
+            value = value.value
+        if not isinstance(value, (bool, int, float)):
             return value
         if not isinstance(like.dtype, DType):
             raise Erased
-        if isinstance(value, (IntImm, FloatImm)):
-            value = value.value
-        if isinstance(value, PrimExpr):
-            dims = self.make("shape_to_tensor", [relax.ShapeExpr((as_dim(value),))], {}, None)
-            scalar = self.make("reshape", [dims, relax.ShapeExpr(())], {}, None)
-            return self.make("astype", [scalar, like.dtype], {}, None)
         return self.tensors_of(relax.Constant(np.array(value, like.dtype.numpy)))
 
     def failed_assert(self, message: str, span: Span | None) -> Exception:
