@@ -101,6 +101,12 @@ def _library(c: Compilation) -> bytes:
         return shared_library(executable)
 
 
+def _html(c: Compilation) -> str:
+    from relaxlang.cli.html.page import html_report
+
+    return html_report(c)
+
+
 def _nothing(c: Compilation) -> str:
     _ = c.program
     return ""
@@ -134,12 +140,13 @@ KINDS: dict[str, Kind] = {
                    _memory),
     "exe": Kind(".rlxe", "executable for `load_module` (with a path ending in .so a shared library)",
                 lambda c: c.executable.to_bytes(), True),
+    "html": Kind(".html", "a page: passes and their changes, graph, memory, kernels as TIR, LLVM and assembly", _html),
     "none": Kind("", "nothing, after building all: for --print-ir-after, --timing and the like", _nothing),
 }  # fmt: skip
 
 SUFFIXES = {
     ".rlx": "rlx", ".ll": "llvm", ".s": "asm", ".o": "obj", ".c": "c", ".h": "header", ".a": "lib", ".tar": "tar",
-    ".so": "exe", ".rlxe": "exe",
+    ".html": "html", ".so": "exe", ".rlxe": "exe",
 }  # fmt: skip
 # What some kinds are when their file has this suffix.
 _BY_PATH: dict[tuple[str, str], Callable[[Compilation], str | bytes]] = {
