@@ -52,7 +52,9 @@ class Program:
         params, self.args = [], []
         self.scope: list[Tensor] = []
         for at in range(self.random.randint(2, 4)):
-            dims = tuple(self.random.choice(("n", "n", "m", "k", "1", "3", "4")) for _ in range(self.random.randint(0, 3)))
+            dims = tuple(
+                self.random.choice(("n", "n", "m", "k", "1", "3", "4")) for _ in range(self.random.randint(0, 3))
+            )
             made = Tensor(f"x{at}", dims, tuple(self.sizes.get(d) if d in self.sizes else int(d) for d in dims))
             self.scope.append(made)
             params.append(f'{made.name}: R.Tensor({_shape(dims)}, "float32")')
@@ -135,7 +137,9 @@ class Program:
         axis, keep = self.random.randrange(len(x.dims)), self.random.random() < 0.5
         name = self.random.choice(("sum", "mean", "max") if x.shape[axis] else ("sum",))
         dims = tuple(_kept(x.dims, axis, keep, "1"))
-        return self.emit(f"R.{name}({x.name}, axis={axis}, keepdims={keep})", dims, tuple(_kept(x.shape, axis, keep, 1)))
+        return self.emit(
+            f"R.{name}({x.name}, axis={axis}, keepdims={keep})", dims, tuple(_kept(x.shape, axis, keep, 1))
+        )
 
     def softmax(self) -> bool:
         x = self.any(1)
@@ -262,8 +266,8 @@ class Program:
         return self.emit(f"{name}({y.name})", *found)
 
     SIMPLE: tuple[Callable[[Any], bool], ...] = (
-        unary, binary, scalar, reduce, softmax, transpose, flatten, expand, concat, matmul, take_half, cast, pair, kernel,
-        data,
+        unary, binary, scalar, reduce, softmax, transpose, flatten, expand, concat, matmul, take_half, cast, pair,
+        kernel, data,
     )  # fmt: skip
     CONTROL: tuple[Callable[[Any], bool], ...] = (branch, closure) * 3
 

@@ -5,7 +5,14 @@ from relaxlang.analysis.well_formed import well_formed
 from relaxlang.base.dtype import dtype
 from relaxlang.ir import prim, relax
 from relaxlang.ir.module import IRModule
-from relaxlang.ir.struct_info import OBJECT, FuncStructInfo, StructInfo, TensorStructInfo, tensor_info
+from relaxlang.ir.struct_info import (
+    OBJECT,
+    FuncStructInfo,
+    ShapeStructInfo,
+    StructInfo,
+    TensorStructInfo,
+    tensor_info,
+)
 
 F32 = dtype("float32")
 
@@ -101,3 +108,52 @@ def test_missing_function_and_private_module() -> None:
 def test_memory_management_is_no_effect() -> None:
     parse('@R.function\ndef f():\n    s = R.memory.alloc_storage(R.shape([64]), 0, "global", "uint8")\n'
           '    t = R.memory.alloc_tensor(s, 0, R.shape([4, 4]), "float32")\n    return t\n')  # fmt: skip
+
+
+def test_the_symbol_of_a_function_is_its_name() -> None:
+    x = vector("x")
+    other = relax.Function((x,), relax.SeqExpr((), x), x.struct_info).replace(
+        attrs=parse("").attrs.with_(global_symbol="g")
+    )
+    assert codes(IRModule({"f": other})) == ["RLX0431"]
+
+
+def test_recursion_needs_a_declared_result() -> None:
+    y = relax.Var("y", OBJECT)
+    call = relax.Call(relax.GlobalVar("f"), (), struct_info=OBJECT)
+    assert "RLX0433" in codes(module(relax.VarBinding(y, call), result=y))
+
+
+def test_a_result_mentions_dimensions_of_parameters_only() -> None:
+    n, m = prim.Var("n", prim.INT64), prim.Var("m", prim.INT64)
+    x, shape = relax.Var("x", tensor_info((n,), F32)), ShapeStructInfo((m,), 1)
+    assert codes(module(params=(x,), result=x, ret=tensor_info((m,), F32)))[0] == "RLX0435"
+    cast = relax.MatchCast(relax.Var("s", shape), relax.ShapeExpr((n,)), shape)
+    made = module(cast, params=(x,), result=cast.var, ret=shape)
+    assert codes(made) == ["RLX0435"]
+
+
+def test_elements_are_scalars_and_shapes_are_shapes() -> None:
+    x = relax.Var("x", TensorStructInfo((prim.const(4, "int64"),), dtype("float32x4"), 1))
+    assert codes(module(params=(x,), result=x)) == ["RLX0443"]
+    v = vector("v")
+    y = relax.Var("y", TensorStructInfo(v, F32, 1))
+    assert codes(module(params=(v, y), result=y)) == ["RLX0444"]
+
+
+def test_conditionals_and_recursion_have_no_place_in_dataflow() -> None:
+    c, x = relax.Var("c", tensor_info((), dtype("bool"))), vector("x")
+    choice = relax.If(c, relax.SeqExpr((), x), relax.SeqExpr((), x), struct_info=x.struct_info)
+    y = relax.Var("y", x.struct_info)
+    block = relax.DataflowBlock((relax.VarBinding(y, choice),))
+    function = relax.Function((c, x), relax.SeqExpr((block,), y), x.struct_info)
+    assert "RLX0403" in codes(IRModule({"f": function}))
+
+
+def test_closures_do_not_capture_dataflow_variables() -> None:
+    x, lv = vector("x"), relax.DataflowVar("lv", vector("x").struct_info)
+    inner = relax.Function((), relax.SeqExpr((), lv), lv.struct_info)
+    f = relax.DataflowVar("inner", inner.struct_info)
+    block = relax.DataflowBlock((relax.VarBinding(lv, exp(x)), relax.VarBinding(f, inner)))
+    function = relax.Function((x,), relax.SeqExpr((block,), x), x.struct_info)
+    assert "RLX0432" in codes(IRModule({"f": function}))
