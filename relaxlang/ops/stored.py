@@ -1,7 +1,8 @@
 """Surface trees as plain JSON, so that the files of `stdlib/` are parsed once and read from the cache after that.
 
 A node is a list: the number of its class, start and end of its span (-1 without one), its fields. A tuple is a list
-after -1, a span in a field its start and end after -2. What is read is only ever built of the classes of `syntax.tree`; a damaged entry is no entry.
+after -1, a span in a field its start and end after -2. What is read is only ever built of the classes of `syntax.tree`;
+a damaged entry is no entry.
 """
 
 from __future__ import annotations
