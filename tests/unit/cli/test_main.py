@@ -318,6 +318,7 @@ def test_descriptions(run):
     assert "Before:" in text and "Options:" in text and "relaxlang/passes/relax/legalize_ops.py" in text
     assert "pass call-tir-rewrite" in run("--describe", "call-dps-rewrite").out
     text = run("--describe", "R.matmul").out
+    assert "precision: always" in text and "gradient: matmul_gradient (stdlib/linalg/matmul.rlx:" in text
     assert "def matmul(x1" in text and "stdlib/linalg/matmul.rlx:" in text
     both = json.loads(run("--describe", "exp", "--json").out)
     assert [facts["kind"] for facts in both] == ["operator", "intrinsic"]

@@ -256,6 +256,30 @@ def test_operators_say_in_which_precision_they_are_computed(precision: str, cast
     assert kinds.count("astype") == casts, made.script()
 
 
+@pytest.mark.parametrize("out", ["float32", "float16"])
+def test_operators_that_leave_no_choice_of_their_result(out: str) -> None:
+    text = """
+    @R.function
+    def main(q: R.Tensor((1, 4, 2, 8), "float32"), b: R.Tensor((1, 2, 4, 4), "float32")):
+        a = R.nn.attention(q, q, q, b)
+        o = R.outer(R.reshape(a, (64,)), R.reshape(b, (32,)))
+        return o
+    """
+    made = check(
+        text,
+        tr.ToMixedPrecision(out_dtype=out),
+        (array(1, 4, 2, 8), array(1, 2, 4, 4)),
+        rtol=0.02,
+        atol=0.02,
+        again=False,
+    )
+    kinds = [
+        b.value.op.name for b in _bindings(made) if isinstance(b.value, relax.Call) and isinstance(b.value.op, relax.Op)
+    ]
+    halves = [b for b in _bindings(made) if "float16" in str(b.var.struct_info)]
+    assert {"nn.attention", "outer"} <= set(kinds) and len(halves) >= 4
+
+
 def test_named_inputs_become_half_precision() -> None:
     made = tr.ToMixedPrecision(fp16_input_names=("x",))(module(MIXED))
     x, w, b = array(3, 8), array(8, 4), array(4)
