@@ -19,11 +19,11 @@ from relaxlang.ir.struct_info import (
     TupleStructInfo,
 )
 from relaxlang.syntax import tree
-from relaxlang.syntax.comptime import Evaluator, Scope, Value, assign, describe, error, literal, silent
+from relaxlang.syntax.comptime import Scope, assign, describe, error, literal, silent
 from relaxlang.syntax.elaborate.annotations import struct_info
-from relaxlang.syntax.elaborate.decorators import decorator_name
 from relaxlang.syntax.elaborate.places import head, targets_of
-from relaxlang.syntax.elaborate.relax_body import COMPOUND, UNKNOWN, Frame, RelaxElaborator
+from relaxlang.syntax.elaborate.relax_body import COMPOUND, Frame, RelaxElaborator
+from relaxlang.syntax.elaborate.relax_closures import closure
 from relaxlang.syntax.elaborate.relax_dataflow import dataflow_block
 from relaxlang.syntax.elaborate.relax_names import CastValue
 from relaxlang.syntax.elaborate.scalars import Fresh
@@ -42,22 +42,6 @@ def contradiction(
     labels = [Label(at, f"declared as `{declared}`")] if at is not None else []
     text = f"{what} is `{inferred}`, which contradicts the annotation `{declared}`"
     return DiagnosticError([Diagnostic("RLX0201", text, span, label=f"this is `{inferred}`", labels=labels)])
-
-
-class Unfinished(Value):
-    """A closure inside its own body, when its result is not declared."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.kind = f"function `{name}` without a declared result"
-
-    def call(self, ev: Evaluator, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> Any:
-        raise error(
-            "RLX0433",
-            f"`{self.name}` calls itself and does not declare its result",
-            node.span,
-            help="add `-> R.Tensor(…)`",
-        )
 
 
 class Body:
@@ -404,38 +388,6 @@ def _check_condition(test: relax.Expr, span: Span | None) -> None:
         raise error("RLX0226", f'a condition is a scalar bool, `R.Tensor((), "bool")`, and not `{info}`', span)
 
 
-def _function(body: Body, node: tree.FunctionDef, scope: Scope) -> None:
-    """A closure; it may call itself by its name when its result is declared."""
-    from relaxlang.syntax.elaborate.macros import define_macro, is_macro
-    from relaxlang.syntax.elaborate.relax_function import FunctionElaborator
-
-    kinds = [decorator_name(d) for d in node.decorators]
-    if is_macro(kinds):
-        scope.names[node.name] = define_macro(body.ev, node, scope)
-        return
-    if "R.function" not in kinds:
-        raise error("RLX0146", "a function inside a Relax function is a `@R.function`", head(node),
-                    help="TensorIR functions stand in the module")  # fmt: skip
-    options = {
-        k.name: body.ev.expr(k.value, scope)
-        for d in node.decorators
-        if isinstance(d, tree.Call)
-        for k in d.keywords
-        if k.name
-    }
-    ev = body.ev
-    inner = FunctionElaborator(ev.unit, node, Scope({}, scope), options, None)
-    kind = relax.DataflowVar if ev.frame.dataflow and body.is_local(tree.Name(node.name), node) else relax.Var
-    info = inner.signature()
-    var = kind(node.name, info or OBJECT, span=head(node)) if info is not None else None
-    inner.outer.names[node.name] = Unfinished(node.name) if var is None else var
-    made = inner.run()
-    if var is None:
-        var = kind(node.name, made.struct_info if ev.check else UNKNOWN, span=head(node))
-    ev.frame.bindings.append(relax.VarBinding(var, made, span=head(node)))
-    scope.names[node.name] = var
-
-
 def _return(body: Body, node: tree.Return, scope: Scope) -> None:
     if body.depth:
         raise error(
@@ -505,7 +457,7 @@ def _nothing(body: Body, node: tree.Stmt, scope: Scope) -> None:
 
 STATEMENTS: dict[type, Callable[[Body, Any, Scope], None]] = {
     tree.Assign: _assign, tree.AnnAssign: _ann_assign, tree.AugAssign: _aug_assign, tree.ExprStmt: _expr_stmt,
-    tree.If: _if, tree.With: dataflow_block, tree.FunctionDef: _function, tree.Return: _return, tree.For: _for,
+    tree.If: _if, tree.With: dataflow_block, tree.FunctionDef: closure, tree.Return: _return, tree.For: _for,
     tree.While: _while, tree.Assert: _assert, tree.Pass: _nothing, tree.Import: _nothing, tree.Break: _refuse,
     tree.Continue: _refuse, tree.ClassDef: _refuse, tree.PythonDef: _refuse,
 }  # fmt: skip
