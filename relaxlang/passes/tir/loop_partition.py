@@ -84,7 +84,8 @@ class _Partition(Rewriter):
         self.depth += 1
         full, rest = self.visit(_Strip(terms).visit(node.body)), self.visit(node.body)
         self.depth -= 1
-        count = self.analyzer.simplify(prim.fold(prim.Max, end - node.min, const(0, node.extent.dtype)))
+        holding = prim.fold(prim.Max, end - node.min, const(0, node.extent.dtype))
+        count = self.analyzer.simplify(prim.fold(prim.Min, holding, node.extent))
         if node.kind == "parallel":
             return node.replace(body=IfThenElse(prim.LT(node.loop_var, end), full, rest))
         last = Var(node.loop_var.name, node.loop_var.dtype)

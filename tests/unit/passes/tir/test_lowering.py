@@ -11,6 +11,7 @@ from relaxlang.ir import tir
 from relaxlang.ir.tir import PrimFunc
 from relaxlang.ir.visit import walk
 from relaxlang.passes.tir.check_parallel_loops import check_parallel_loops
+from relaxlang.passes.tir.loop_partition import LoopPartition
 from relaxlang.passes.tir.lower_init_block import lower_init_block
 from relaxlang.passes.tir.lowering import lower
 from relaxlang.passes.tir.reorder_reductions import reorder_reductions
@@ -152,3 +153,21 @@ def test_reductions_keep_their_start_value_in_any_order_of_passes(step: str) -> 
     mod = relaxlang.lower(relaxlang.parse(ARGMAX), f"legalize-ops,{step}")
     np.testing.assert_array_equal(relaxlang.interpret(mod, "main", x), x.argmax(1))
     np.testing.assert_array_equal(relaxlang.VirtualMachine(relaxlang.build(mod))["main"](x), x.argmax(1))
+
+
+def test_full_tiles_of_an_inner_loop_end_with_it() -> None:
+    """How many tiles are full depends on the outer loop, and is never more than the loop has."""
+    mod = relaxlang.parse(
+        """
+@T.prim_func
+def f(A: T.Buffer((40,), "int32")):
+    for i in T.serial(3, annotations={"pragma_loop_partition_hint": 0}):
+        for j in range(4):
+            for k in range(4):
+                if i * 16 + j * 4 + k < 40:
+                    A[i * 16 + j * 4 + k] = A[i * 16 + j * 4 + k] + 1
+"""
+    )
+    data = np.zeros(40, "int32")
+    relaxlang.interpret(LoopPartition()(mod), "f", data)
+    assert (data == 1).all()
