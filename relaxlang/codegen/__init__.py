@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, Any
 from relaxlang.runtime.executable import Executable
 from relaxlang.runtime.kernel import Kernel
 from relaxlang.runtime.module import RuntimeModule, set_adopter, set_exporter, set_linker
-from relaxlang.runtime.native import Program, set_native
+from relaxlang.runtime.native import Imports, Program, set_native
+from relaxlang.runtime.observe import Observer
 
 if TYPE_CHECKING:
     from relaxlang.codegen.kernel import (
@@ -60,10 +61,12 @@ def _link(executable: Executable) -> dict[str, Kernel]:
     return link_executable(executable)
 
 
-def _compile(executable: Executable, kernels: Mapping[str, Kernel]) -> Program | None:
+def _compile(
+    executable: Executable, kernels: Mapping[str, Kernel], imports: Imports, observer: Observer | None
+) -> Program | None:
     from relaxlang.codegen.native.program import compile_program
 
-    return compile_program(executable, kernels)
+    return compile_program(executable, kernels, imports, observer)
 
 
 def _export(module: RuntimeModule, path: str) -> None:

@@ -7,6 +7,7 @@ of arguments. Calls of VM functions push a frame on a list, so a program's recur
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -15,7 +16,9 @@ from relaxlang.runtime.builtins import read_if_cond
 from relaxlang.runtime.decode import CALL, CALL_VM, GOTO, IF, INVOKE, Code
 from relaxlang.runtime.executable import Executable, Instruction, VMFunction
 from relaxlang.runtime.kernel import Kernel
+from relaxlang.runtime.kernel_signature import BufferParam
 from relaxlang.runtime.linkage import FAULTS, MAX_DEPTH, Linkage, bad_instruction, call_foreign, too_deep
+from relaxlang.runtime.observe import Observer, kernel_run
 from relaxlang.runtime.outputs import deliver
 from relaxlang.runtime.params import bind
 
@@ -140,3 +143,45 @@ class Bytecode:
                     return value
                 code, pc, regs, dst = frames.pop()
                 regs[dst], steps = value, code.steps
+
+
+class _Timed:
+    """A kernel whose calls are measured; `place` has the frame that is running."""
+
+    def __init__(self, executable: Executable, kernel: Kernel, place: list[Frame], observer: Observer) -> None:
+        self.signature = kernel.signature
+        self._executable = executable
+        self._kernel = kernel
+        self._place = place
+        self._observer = observer
+
+    def run(self, *args: Any) -> None:
+        """Run the kernel and tell the observer."""
+        start = time.perf_counter()
+        self._kernel.run(*args)
+        seconds = time.perf_counter() - start
+        shapes = tuple(tuple(a.shape) for a, p in zip(args, self.signature.params) if isinstance(p, BufferParam))
+        frame = self._place[0]
+        index = self._executable.function_index(frame.function)
+        function = self._executable.functions[index] if index is not None else None
+        assert isinstance(function, VMFunction)
+        self._observer(kernel_run(self._executable, function, frame.pc, seconds, shapes))
+
+
+def observed_bytecode(
+    executable: Executable,
+    kernels: Mapping[str, Kernel],
+    machine: object,
+    imports: Mapping[str, Callable[..., Any]],
+    observer: Observer,
+) -> Bytecode:
+    """A bytecode machine that tells `observer` of every call of a kernel."""
+    place: list[Frame] = []
+    timed: dict[str, Any] = {n: _Timed(executable, k, place, observer) for n, k in kernels.items()}
+    made = Bytecode(executable, timed, machine, imports)
+
+    def note(frame: Frame) -> None:
+        place[:] = [frame]
+
+    made.on_instruction = note
+    return made

@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 from relaxlang.base.diagnostics import fail
 from relaxlang.runtime.executable import Executable
 from relaxlang.runtime.kernel import Kernel
+from relaxlang.runtime.observe import Observer
 
 ExecMode: TypeAlias = Literal["native", "bytecode"]
 EXEC_MODES = ("native", "bytecode")
@@ -28,18 +29,22 @@ class Module(Protocol):
     native_code: Program | None
 
 
-Compiler: TypeAlias = "Callable[[Executable, Mapping[str, Kernel]], Program | None]"
+Imports: TypeAlias = "Mapping[str, Callable[..., Any]]"
+"""Functions that a program calls by name like packed functions."""
+Compiler: TypeAlias = "Callable[[Executable, Mapping[str, Kernel], Imports, Observer | None], Program | None]"
 
 _compilers: list[Compiler] = []
 
 
 def set_native(compiler: Compiler) -> None:
     """Install what makes native programs (code generation does, when it is imported); it gives None where this process
-    cannot run them."""
+    cannot run them. With an observer the program tells it of every call of a kernel."""
     _compilers[:] = [compiler]
 
 
-def native_program(holder: object, executable: Executable, kernels: Mapping[str, Kernel], mode: str) -> Program | None:
+def native_program(
+    holder: object, executable: Executable, kernels: Mapping[str, Kernel], imports: Imports, mode: str
+) -> Program | None:
     """The native program of an executable, None for the mode `bytecode` and where nothing can make one. Machines of one
     `holder` (a runtime module) share it."""
     if mode not in EXEC_MODES:
@@ -47,7 +52,14 @@ def native_program(holder: object, executable: Executable, kernels: Mapping[str,
     if mode == "bytecode" or not _compilers:
         return None
     if not isinstance(holder, Module) or kernels is not holder.kernels:
-        return _compilers[0](executable, kernels)
+        return _compilers[0](executable, kernels, imports, None)
     if holder.native_code is None:
-        holder.native_code = _compilers[0](executable, kernels)
+        holder.native_code = _compilers[0](executable, kernels, imports, None)
     return holder.native_code
+
+
+def observed_program(
+    executable: Executable, kernels: Mapping[str, Kernel], imports: Imports, observer: Observer
+) -> Program | None:
+    """A native program of its own that tells `observer` of every call of a kernel; None where nothing can make one."""
+    return _compilers[0](executable, kernels, imports, observer) if _compilers else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,8 @@ from relaxlang.runtime.executable import Executable, VMFunction
 from relaxlang.runtime.kernel import Kernel
 from relaxlang.runtime.linkage import MAX_DEPTH
 from relaxlang.runtime.module import RuntimeModule, link
-from relaxlang.runtime.native import ExecMode, Program, native_program
+from relaxlang.runtime.native import ExecMode, Program, native_program, observed_program
+from relaxlang.runtime.observe import KernelProfile, KernelRun
 from relaxlang.runtime.params import bind, expectations
 
 if TYPE_CHECKING:
@@ -63,8 +65,7 @@ class VirtualMachine:
         self._saved: dict[str, Callable[[], Any]] = {}
         self._imports = module.imports if isinstance(module, RuntimeModule) else {}
         mode = exec_mode or (module.exec_mode if isinstance(module, RuntimeModule) else "native")
-        mode = "bytecode" if self._imports else mode  # native code finds packed functions in the registry alone
-        self._native: Program | None = native_program(module, executable, kernels, mode)
+        self._native: Program | None = native_program(module, executable, kernels, self._imports, mode)
         self._bytecode: Bytecode | None = None
 
     @property
@@ -168,6 +169,25 @@ class VirtualMachine:
         index = self.executable.function_index(name)
         assert index is not None
         return profile(machine, self.executable, machine.function(index), args)
+
+    def kernel_profile(self, name: str, *args: Any) -> KernelProfile:
+        """Call function `name` twice, and tell how long each kernel took in the second call: in native code where this
+        machine runs such, so that nothing but the kernels' own time is in it."""
+        self._named(name)
+        runs: list[KernelRun] = []
+        program: Program | Bytecode | None = None
+        if self._native is not None:
+            program = observed_program(self.executable, self._kernels, self._imports, runs.append)
+        if program is None:
+            from relaxlang.runtime.bytecode import observed_bytecode
+
+            program = observed_bytecode(self.executable, self._kernels, self, self._imports, runs.append)
+        function = program.function(self.executable.function_index(name) or 0)
+        function(*args)
+        runs.clear()
+        start = time.perf_counter()
+        function(*args)
+        return KernelProfile(tuple(runs), time.perf_counter() - start)
 
     def _named(self, name: str) -> VMFunction:
         index = self.executable.function_index(name)

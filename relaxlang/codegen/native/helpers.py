@@ -16,7 +16,9 @@ from relaxlang.runtime.kernel import Kernel, assertion_failed
 from relaxlang.runtime.kernel_signature import KernelSignature
 from relaxlang.runtime.linkage import FAULTS, Linkage, bad_instruction, call_foreign, too_deep
 from relaxlang.runtime.memory import POOL, refuse
+from relaxlang.runtime.native import Imports
 from relaxlang.runtime.ndarray import NDArray, ShapeTuple, numpy_dtype, refuse_tensor, wrap
+from relaxlang.runtime.observe import Observer, called_kernel, kernel_run
 from relaxlang.runtime.outputs import deliver
 from relaxlang.runtime.params import Expected, bind, expectations, prologue
 
@@ -27,11 +29,14 @@ class Context:
     It is also what builtins receive as the machine. `raw[i]` runs function i on values in the machine's form.
     """
 
-    def __init__(self, executable: Executable, kernels: Mapping[str, Kernel]) -> None:
+    def __init__(
+        self, executable: Executable, kernels: Mapping[str, Kernel], imports: Imports, observer: Observer | None
+    ) -> None:
+        self.observer = observer
         self.executable = executable
         self.kernels = kernels
         self.raw: dict[int, Callable[..., Any]] = {}
-        self._linkage = Linkage(executable, kernels, self, lambda index: Closure(self, index))
+        self._linkage = Linkage(executable, kernels, self, lambda index: Closure(self, index), imports)
         self._expected: dict[int, list[Expected]] = {}
 
     def value(self, arg: Arg) -> Any:
@@ -154,6 +159,27 @@ class Step:
         except FAULTS as error:
             function = self._context.defined(self._function)
             raise bad_instruction(self._context.executable, function, self._pc, self._instruction, error) from error
+
+
+class Observe:
+    """Tells a program's observer of a kernel call: `(nanoseconds, *dimensions of all buffers)`."""
+
+    __slots__ = ("_context", "_function", "_pc", "_ranks")
+
+    def __init__(self, context: Context, function: int, pc: int) -> None:
+        self._context = context
+        self._function = context.defined(function)
+        self._pc = pc
+        self._ranks = [len(b.dims) for b in called_kernel(context.executable, self._function, pc).buffers]
+
+    def __call__(self, nanoseconds: int, *dims: int) -> None:
+        shapes, at = [], 0
+        for rank in self._ranks:
+            shapes.append(dims[at : at + rank])
+            at += rank
+        if self._context.observer is not None:
+            executable, seconds = self._context.executable, nanoseconds * 1e-9
+            self._context.observer(kernel_run(executable, self._function, self._pc, seconds, tuple(shapes)))
 
 
 class Prologue:

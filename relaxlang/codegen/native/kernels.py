@@ -11,8 +11,8 @@ from relaxlang.codegen.lltypes import float_literal, memory_type
 from relaxlang.codegen.native.checks import DONE, read_array
 from relaxlang.codegen.native.emitter import Emitter
 from relaxlang.codegen.native.frame import LIKELY
-from relaxlang.codegen.native.kinds import Bool, Heap, Int, Kind, Object, Tensor, Value
-from relaxlang.codegen.native.table import ElementType, KernelAddress, KernelFailed
+from relaxlang.codegen.native.kinds import OBJECT, Bool, Heap, Int, Kind, Object, Tensor, Value
+from relaxlang.codegen.native.table import ElementType, KernelAddress, KernelFailed, Observe
 from relaxlang.runtime.executable import Arg, Call
 from relaxlang.runtime.kernel_signature import BufferParam, KernelSignature, ScalarParam
 
@@ -122,7 +122,9 @@ def _run(em: Emitter, signature: KernelSignature, arguments: list[_Argument], va
     saved = "null"
     if not nbytes.isdigit() or int(nbytes) > LOCKED:
         saved = em.at.call("ptr", em.program.unlock(LOCKED), ("i64", nbytes))
+    start = em.at.call("i64", em.program.clock()) if em.program.observed else ""
     status = em.at.call("i32", address, *passed)
+    end = em.at.call("i64", em.program.clock()) if em.program.observed else ""
     signals = "0"
     if saved != "null":
         signals = em.at.call("i32", em.program.lock(), ("ptr", saved))
@@ -140,6 +142,10 @@ def _run(em: Emitter, signature: KernelSignature, arguments: list[_Argument], va
     em.at.start(go)
     if any(isinstance(v.kind, Heap) for v in values):
         em.heap_changed()
+    if em.program.observed:
+        numbers = [em.at.value(f"sub i64 {end}, {start}"), *(d for b in buffers for d in b.dims)]
+        told = em.call_python(Observe(em.index, em.pc), [Value(Int(), (n,)) for n in numbers])
+        em.drop_result(Value(OBJECT, (em.checked(told),)))
 
 
 def _shown(em: Emitter, value: Value) -> tuple[str, str]:

@@ -28,7 +28,7 @@ _ARRAY_NEW, _ARRAY_SET_BASE, _GET_HANDLER = 94, 282, 305
 
 _PYTHON = (
     "Py_IncRef", "Py_DecRef", "PyObject_Vectorcall", "PyErr_CheckSignals", "PyEval_SaveThread", "PyEval_RestoreThread",
-    "PyLong_FromLongLong", "PyLong_AsLongLong", "PyFloat_AsDouble", "PyObject_IsTrue", "PyTuple_New", "PyTuple_SetItem",
+    "PyLong_FromLongLong", "PyLong_AsLongLong", "PyFloat_AsDouble", "PyTuple_New", "PyTuple_SetItem",
     "PyTuple_Size", "PyTuple_GetItem", "PyErr_Occurred", "PyErr_Clear", "PyCapsule_New", "PyCapsule_GetPointer",
 )  # fmt: skip
 

@@ -14,11 +14,13 @@ from relaxlang.codegen.native.entry import emit_entries
 from relaxlang.codegen.native.helpers import Context
 from relaxlang.codegen.native.kernels import call_kernel
 from relaxlang.codegen.native.program_text import TABLE, ProgramText
-from relaxlang.codegen.native.support import support
+from relaxlang.codegen.native.support import c_clock, has_clock, support
 from relaxlang.codegen.native.table import Entry
 from relaxlang.ir.configuration.target import Target
 from relaxlang.runtime.executable import Call, Executable, VMFunction
 from relaxlang.runtime.kernel import Kernel
+from relaxlang.runtime.native import Imports
+from relaxlang.runtime.observe import Observer
 from relaxlang.runtime.params import expectations
 
 OPTIMIZED_LINES = 1000
@@ -27,13 +29,18 @@ _FASTCALL_KEYWORDS = 0x80 | 0x2
 _PATHS = FastPaths(FAST, call_kernel)
 
 
-def compile_program(executable: Executable, kernels: Mapping[str, Kernel]) -> NativeProgram | None:
+def compile_program(
+    executable: Executable,
+    kernels: Mapping[str, Kernel],
+    imports: Imports | None = None,
+    observer: Observer | None = None,
+) -> NativeProgram | None:
     """The native program of an executable; None where this process cannot run one, a kernel is missing, or something
-    stands for a kernel that has no address."""
+    stands for a kernel that has no address. With an `observer`, a program that tells it of every call of a kernel."""
     linked = (isinstance(kernels.get(s.name), Kernel) for s in executable.kernel_signatures())
-    if not layout.supported() or not all(linked):
+    if not layout.supported() or not all(linked) or (observer is not None and not has_clock()):
         return None
-    return NativeProgram(executable, kernels)
+    return NativeProgram(executable, kernels, imports, observer)
 
 
 class _Method(ctypes.Structure):
@@ -79,15 +86,21 @@ _new_function = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_o
 class NativeProgram:
     """An executable as machine code. Immutable once made; any number of threads may call its functions at once."""
 
-    def __init__(self, executable: Executable, kernels: Mapping[str, Kernel]) -> None:
+    def __init__(
+        self,
+        executable: Executable,
+        kernels: Mapping[str, Kernel],
+        imports: Imports | None = None,
+        observer: Observer | None = None,
+    ) -> None:
         self.executable = executable
-        text, entries = program_text(executable)
+        text, entries = program_text(executable, observer is not None)
         indices = [i for i, f in enumerate(executable.functions) if isinstance(f, VMFunction)]
         symbols = [f"{kind}.{i}" for i in indices for kind in ("entry", "raw")]
         code = cache.fetch(text, _target(text), compile.object_code)
-        self._code = jit.load([code], [*symbols, TABLE], {**layout.c_functions(), **support().addresses})
+        self._code = jit.load([code], [*symbols, TABLE], {**layout.c_functions(), **c_clock(), **support().addresses})
         self._kernels = kernels
-        context = Context(executable, kernels)
+        context = Context(executable, kernels, imports or {}, observer)
         self._functions: dict[int, Callable[..., Any]] = {}
         for index in indices:
             function = context.defined(index)
@@ -117,10 +130,11 @@ def _fill(table: int, entries: list[Entry], context: Context) -> list[Any]:
     return held
 
 
-def program_text(executable: Executable) -> tuple[str, list[Entry]]:
-    """The LLVM module of an executable for this machine, and what its table holds."""
+def program_text(executable: Executable, observed: bool = False) -> tuple[str, list[Entry]]:
+    """The LLVM module of an executable for this machine, and what its table holds. An `observed` one measures every
+    call of a kernel."""
     functions = [f if isinstance(f, VMFunction) else None for f in executable.functions]
-    program = ProgramText(functions)
+    program = ProgramText(functions, observed)
     called = {c.func for c in executable.instructions if isinstance(c, Call)}
     for index, function in enumerate(functions):
         if function is None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 
 from relaxlang.codegen.native import layout
@@ -31,17 +33,19 @@ _SIGNATURES: dict[str, tuple[str, tuple[str, ...]]] = {
     "PyEval_RestoreThread": ("void", ("ptr",)),
     "PyLong_FromLongLong": ("ptr", ("i64",)),
     "PyLong_AsLongLong": ("i64", ("ptr",)),
-    "PyObject_IsTrue": ("i32", ("ptr",)),
+    "clock_gettime": ("i32", ("i32", "ptr")),
 }
 
 
 class ProgramText:
     """The LLVM module of a program while it is written, and its table."""
 
-    def __init__(self, functions: list[VMFunction | None]) -> None:
-        """`functions` has the Relax functions at their places of the function table."""
+    def __init__(self, functions: list[VMFunction | None], observed: bool = False) -> None:
+        """`functions` has the Relax functions at their places of the function table. An `observed` program measures
+        its kernels."""
         self.module = ModuleText()
         self.functions = functions
+        self.observed = observed
         self.entries: list[Entry] = []
         self._places: dict[Entry, int] = {}
         self._array_checks = 0
@@ -180,6 +184,24 @@ restore:
 done:
   %status = phi i32 [ 0, %0 ], [ %pressed, %restore ]
   ret i32 %status
+}}
+""",
+        )
+
+    def clock(self) -> str:
+        """The symbol of the function that gives the time in nanoseconds."""
+        read = self.function("clock_gettime")
+        return self._helper(
+            "clock",
+            f"""define internal i64 @clock() nounwind {{
+  %time = alloca {{ i64, i64 }}
+  %status = call i32 {read}(i32 {time.CLOCK_MONOTONIC}, ptr %time)
+  %seconds = load i64, ptr %time
+  %rest.at = getelementptr {{ i64, i64 }}, ptr %time, i32 0, i32 1
+  %rest = load i64, ptr %rest.at
+  %whole = mul i64 %seconds, 1000000000
+  %now = add i64 %whole, %rest
+  ret i64 %now
 }}
 """,
         )

@@ -120,6 +120,17 @@ def _compile(text: str, target: Target) -> bytes:
     return object_code(text, target)
 
 
+def has_clock() -> bool:
+    """Whether native code can measure time here."""
+    return bool(c_clock())
+
+
+def c_clock() -> dict[str, int]:
+    """The address of POSIX's `clock_gettime`, by name; nothing where there is none."""
+    found = getattr(ctypes.CDLL(None), "clock_gettime", None)
+    return {} if found is None else {"clock_gettime": ctypes.cast(found, ctypes.c_void_p).value or 0}
+
+
 def _c_library() -> dict[str, int]:
     process = ctypes.CDLL(None)
     return {"free_system": ctypes.cast(process.free, ctypes.c_void_p).value or 0}

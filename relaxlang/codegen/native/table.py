@@ -166,6 +166,19 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class Observe:
+    """The function that tells the observer of a kernel call."""
+
+    function: int
+    pc: int
+    word: ClassVar[bool] = False
+
+    def make(self, context: Context) -> Any:
+        """The function."""
+        return helpers.Observe(context, self.function, self.pc)
+
+
+@dataclass(frozen=True, slots=True)
 class Prologue:
     """The function that raises what is wrong with the arguments of a function."""
 

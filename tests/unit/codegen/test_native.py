@@ -182,3 +182,18 @@ def test_functions_of_a_program_have_names_and_can_be_told_apart():
     main = native["main"]
     assert main.__name__ == "main" and "main(x, y)" in repr(main.__self__)
     assert native["main"] is main
+
+
+def test_the_time_of_each_kernel_is_told_in_both_modes():
+    args = PROGRAMS["encoder"].calls[1]
+    found = [vm.kernel_profile("main", *args) for vm in machines(PROGRAMS["encoder"].module())]
+    places = [[(r.kernel, r.function, r.pc, r.shapes, r.nbytes) for r in profile.runs] for profile in found]
+    assert places[0] == places[1] and len(places[0]) > 5
+    for profile in found:
+        assert all(r.seconds > 0 for r in profile.runs) and profile.kernel_seconds < profile.seconds
+        kernels = profile.kernels(flops=lambda kernel, shapes: 2.0 * len(shapes), lines={("main", 3): "x.rlx:1"})
+        assert sum(k.share for k in kernels) == pytest.approx(1) and all(k.gigaflops for k in kernels)
+        assert kernels == sorted(kernels, key=lambda k: -k.seconds)
+        assert str(profile).splitlines()[0].split() == ["kernel", "calls", "µs", "share", "GB/s", "GFLOP/s", "place"]
+    run = found[0].runs[0]
+    assert run.nbytes == 4 * sum(int(np.prod(shape)) for shape in run.shapes)
