@@ -18,10 +18,13 @@ from relaxlang.ops.distributed import infer_spread, is_spread
 from relaxlang.ops.elaborate import infer_call, lower_call
 from relaxlang.ops.kernel import Kernel
 from relaxlang.ops.library import Library, definitions, file_scope, standard_library
+from relaxlang.ops.memo import KernelMemo
 from relaxlang.ops.rules import Emit, Gradient, Layouts, gradient_of, layouts_of
 from relaxlang.ops.signature import make_call
 from relaxlang.syntax import tree
 from relaxlang.syntax.parser import parse_surface
+
+_kernels = KernelMemo()
 
 
 class Operators:
@@ -77,8 +80,9 @@ class Operators:
     def lower(self, call: relax.Call) -> Kernel | relax.Expr:
         """What computes an operator call: a kernel, or an expression that stands for it."""
         assert isinstance(call.op, relax.Op)
+        definition = self.get(call.op.name, call.span)
         with deep_recursion():
-            return lower_call(self.get(call.op.name, call.span), call, self.get)
+            return _kernels.lower(definition, call, lambda: lower_call(definition, call, self.get))
 
     def gradient(
         self, call: relax.Call, output: relax.Expr, grad: relax.Expr, emit: Emit | None = None

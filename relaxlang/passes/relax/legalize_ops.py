@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from relaxlang.base.diagnostics import fail
-from relaxlang.base.dtype import DType
 from relaxlang.base.suggest import suggestion
 from relaxlang.ir import prim, relax
 from relaxlang.ir.attrs import EMPTY
 from relaxlang.ir.module import AnyFunc, IRModule, function_info
-from relaxlang.ir.struct_info import OBJECT, TensorStructInfo
+from relaxlang.ir.struct_info import OBJECT
 from relaxlang.ir.structural import structural_equal, structural_hash
 from relaxlang.ir.tir import PrimFunc
 from relaxlang.ops import Operators, default_operators
@@ -108,7 +107,7 @@ class OperatorLowering(BindingRewriter):
         self.custom = custom or {}
         self.functions: dict[str, AnyFunc] = dict(mod.functions)
         self._by_hash: dict[int, list[str]] = {}
-        self._lowered: dict[object, tuple[str, Kernel, list[relax.Expr]]] = {}
+        self._named: dict[int, str] = {}
         for name, func in mod.prim_funcs():
             if func.is_private:
                 self._by_hash.setdefault(structural_hash(func), []).append(name)
@@ -149,22 +148,11 @@ class OperatorLowering(BindingRewriter):
     def lower(self, call: relax.Call) -> relax.Expr:
         """The `call_tir` (or packed call) that computes an operator call."""
         assert isinstance(call.op, relax.Op)
-        given = _leaves(call.args)
-        key = _signature(call, given)
-        known = self._lowered.get(key) if key is not None else None
-        if known is not None:
-            name, kernel, before = known
-            now = dict(zip(before, given))
-            args = tuple(now[a] for a in kernel.args)
-            return self.kernel_call(name, kernel, args, call)
         lowered = self.operators.lower(call)
         if isinstance(lowered, relax.Expr):
             return lowered.replace(struct_info=call.struct_info) if isinstance(lowered, relax.Call) else lowered
         args = self.cast_args(lowered)
-        name = self.add_kernel(call.op.name, lowered.func)
-        if key is not None and not lowered.casts and all(a in given for a in lowered.args):
-            self._lowered[key] = name, lowered, given
-        return self.kernel_call(name, lowered, args, call)
+        return self.kernel_call(self.add_kernel(call.op.name, lowered.func), lowered, args, call)
 
     def kernel_call(self, name: str, kernel: Kernel, args: tuple[relax.Expr, ...], call: relax.Call) -> relax.Call:
         """The `call_tir` of a kernel in the place of an operator call."""
@@ -193,6 +181,9 @@ class OperatorLowering(BindingRewriter):
 
     def add_kernel(self, operator: str, func: PrimFunc) -> str:
         """The name of a function equal to `func`: one that is there, or a new one named after the operator."""
+        known = self._named.get(id(func))  # calls of one signature share their kernel
+        if known is not None and self.functions.get(known) is func:
+            return known
         key = structural_hash(func)
         for name in self._by_hash.get(key, ()):
             if structural_equal(self.functions[name], func):
@@ -203,36 +194,6 @@ class OperatorLowering(BindingRewriter):
             n += 1
             name = f"{hint}{n}" if not hint[-1].isdigit() else f"{hint}_{n}"
         self.functions[name] = func
+        self._named[id(func)] = name
         self._by_hash.setdefault(key, []).append(name)
         return name
-
-
-def _leaves(args: tuple[relax.Expr, ...]) -> list[relax.Expr]:
-    """The arguments of a call, and the fields of those that are tuples."""
-    return [leaf for a in args for leaf in (a.fields if isinstance(a, relax.Tuple) else (a,))]
-
-
-def _signature(call: relax.Call, given: list[relax.Expr]) -> object | None:
-    """What the kernel of an operator call depends on: two calls of one signature have one kernel, of other arguments.
-    None when something in it is not known, or can't be compared at once."""
-    parts: list[object] = [call.op, len(call.args)]
-    for arg in call.args:
-        parts.append(len(arg.fields) if isinstance(arg, relax.Tuple) else -1)
-    places: dict[relax.Expr, int] = {}
-    for leaf in given:
-        info = leaf.struct_info
-        if not isinstance(leaf, (relax.Var, relax.Constant)) or not isinstance(info, TensorStructInfo):
-            return None
-        if info.dims is None:
-            return None
-        parts.append((places.setdefault(leaf, len(places)), info.dtype, info.dims))
-    if call.sinfo_args or not all(_is_plain(v) for v in call.attrs.values()):
-        return None
-    # As text, because 1, 1.0 and True are equal, and so are 0.0 and -0.0.
-    return (*parts, *((name, repr(value)) for name, value in call.attrs.items()))
-
-
-def _is_plain(value: object) -> bool:
-    if isinstance(value, tuple):
-        return all(_is_plain(v) for v in value)
-    return value is None or isinstance(value, (bool, int, float, str, DType))
