@@ -117,10 +117,11 @@ _WIDTH, _ROW = 900, 14
 
 def memory_html(made: Sequence[Timeline]) -> str:
     """Timelines as a page: a bar for each piece of memory, and over them how much is in use."""
-    return _PAGE.format(body="\n".join(_function_html(one) for one in made) or "<p>no Relax functions</p>")
+    return _PAGE.format(body="\n".join(timeline_html(one) for one in made) or "<p>no Relax functions</p>")
 
 
-def _function_html(one: Timeline) -> str:
+def timeline_html(one: Timeline) -> str:
+    """The part of a page that shows one timeline."""
     steps, rows = max(len(one.steps), 1), len(one.intervals)
     height, unit = 80 + _ROW * (rows + 1), _WIDTH / steps
     parts = []
@@ -136,6 +137,6 @@ def _function_html(one: Timeline) -> str:
     most = escape(f"most at {_step(one)}: {one.peak:,} bytes")
     return (
         f"<h2>{escape(head(one))}</h2>\n"
-        f'<svg viewBox="0 0 {_WIDTH} {height}"><polyline points="{points}"/><text x="4" y="10">{most}</text>'
-        f"{''.join(parts)}</svg>"
+        f'<svg class="memory" viewBox="0 0 {_WIDTH} {height}"><polyline points="{points}"/>'
+        f'<text x="4" y="10">{most}</text>{"".join(parts)}</svg>'
     )

@@ -180,7 +180,7 @@ def plan(line: CommandLine) -> list[Output]:
         outputs = _with_path(outputs, target)
     for name in ("--arg", "--random", "--dim", "--save-result", "--expect", "--repeat"):
         runs = line.has("--run") or (name in _ARGUMENTS and (line.has("--check-passes") or line.has("--reduce")))
-        runs = runs or (name == "--dim" and any(output.kind == "memory" for output in outputs))
+        runs = runs or (name == "--dim" and any(output.kind in ("memory", "html") for output in outputs))
         if line.has(name) and not runs:
             fail("RLX7003", f"`{name}` is for running a function", help="add `--run`, or `--run=FN`")
     for name in ("--in-place", "--diff", "--width"):

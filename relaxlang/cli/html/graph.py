@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 
-from relaxlang.ir import relax
+from relaxlang.ir import prim, relax
 from relaxlang.ir.struct_info import StructInfo, TensorStructInfo
 from relaxlang.ir.visit import walk
 
@@ -18,14 +18,16 @@ MOST_NODES = 3000
 
 @dataclass(eq=False)
 class Node:
-    """A value: `title` and `detail` stand in its box, `line` is where its binding stands in the text."""
+    """A value: `title` and `detail` stand in its box, `line` is where its binding stands in the text, `shape`
+    what goes along the edges from it."""
 
     key: int
     title: str
     detail: str
     kind: str
     line: int
-    inputs: list[tuple[Node, str]] = field(default_factory=list)
+    shape: str
+    inputs: list[Node] = field(default_factory=list)
     layer: int = 0
     place: float = 0.0
     x: float = 0.0
@@ -41,7 +43,7 @@ def graph_of(func: relax.Function, lines: Mapping[int, int]) -> list[Node]:
     nodes: dict[relax.Var, Node] = {}
 
     def add(var: relax.Var, title: str, kind: str, line: int) -> Node:
-        nodes[var] = Node(len(nodes), title, var.name, kind, line)
+        nodes[var] = Node(len(nodes), title, var.name, kind, line, label(var.struct_info))
         return nodes[var]
 
     for param in func.params:
@@ -54,13 +56,9 @@ def graph_of(func: relax.Function, lines: Mapping[int, int]) -> list[Node]:
             nodes[binding.var] = nodes[used[0]]  # another name for the same value
             continue
         node = add(binding.var, title or "tuple", "op", lines.get(id(binding), 0))
-        for var in used:
-            if var in nodes:
-                node.inputs.append((nodes[var], label(var.struct_info)))
-    result = Node(len(nodes) + 1, "result", func.body.body.__class__.__name__.lower(), "result", 0)
-    for value in walk(func.body.body):
-        if isinstance(value, relax.Var) and value in nodes:
-            result.inputs.append((nodes[value], label(value.struct_info)))
+        node.inputs += [nodes[var] for var in used if var in nodes]
+    result = Node(len(nodes) + 1, "result", func.body.body.__class__.__name__.lower(), "result", 0, "")
+    result.inputs += [nodes[v] for v in walk(func.body.body) if isinstance(v, relax.Var) and v in nodes]
     return [*dict.fromkeys(nodes.values()), result]
 
 
@@ -87,7 +85,7 @@ def describe(value: relax.Expr) -> tuple[str, list[relax.Var]]:
 def label(info: StructInfo | None) -> str:
     """The shape of a value in few characters."""
     if isinstance(info, TensorStructInfo) and info.dims is not None:
-        return "×".join(map(str, info.dims)) or "scalar"
+        return "×".join(str(d.value if isinstance(d, prim.IntImm) else d) for d in info.dims) or "scalar"
     return ""
 
 
@@ -95,9 +93,9 @@ def label(info: StructInfo | None) -> str:
 def lay_out(nodes: Sequence[Node]) -> list[list[Node]]:
     """Give each node a layer and a place: below its inputs, near them, in the order with few crossings."""
     for node in nodes:
-        node.layer = max((source.layer + 1 for source, _ in node.inputs), default=0)
+        node.layer = max((source.layer + 1 for source in node.inputs), default=0)
     for node in nodes:  # a parameter stands just above what needs it first
-        users = [n.layer for n in nodes for source, _ in n.inputs if source is node]
+        users = [n.layer for n in nodes for source in n.inputs if source is node]
         if node.kind == "param" and users:
             node.layer = min(users) - 1
     layers: list[list[Node]] = [[] for _ in range(max(n.layer for n in nodes) + 1)]
@@ -105,14 +103,14 @@ def lay_out(nodes: Sequence[Node]) -> list[list[Node]]:
         layers[node.layer].append(node)
     users_of: dict[int, list[Node]] = {n.key: [] for n in nodes}
     for node in nodes:
-        for source, _ in node.inputs:
+        for source in node.inputs:
             users_of[source.key].append(node)
     for layer in layers:
         _number(layer)
     for sweep in range(SWEEPS):
         for layer in layers if sweep % 2 == 0 else reversed(layers):
             for node in layer:
-                near = [s for s, _ in node.inputs] if sweep % 2 == 0 else users_of[node.key]
+                near = node.inputs if sweep % 2 == 0 else users_of[node.key]
                 node.place = sum(n.place for n in near) / len(near) if near else node.place
             layer.sort(key=lambda n: n.place)
             _number(layer)
@@ -151,8 +149,9 @@ def graph_svg(name: str, nodes: Sequence[Node]) -> str:
             f'<rect x="{x:.1f}" y="{y:.1f}" width="{node.width:.1f}" height="{HEIGHT}" rx="5"/>'
             f'<text x="{x + node.width / 2:.1f}" y="{y + 14:.1f}">{escape(node.title)}</text>'
             f'<text class="detail" x="{x + node.width / 2:.1f}" y="{y + 28:.1f}">{escape(node.detail)}</text></g>'
+            f'<text class="shape" x="{x + node.width / 2:.1f}" y="{y + HEIGHT + 12:.1f}">{escape(node.shape)}</text>'
         )
-        for k, (source, shape) in enumerate(node.inputs):
+        for k, source in enumerate(node.inputs):
             x1 = source.x + 20 + source.width / 2
             y1 = source.layer * (HEIGHT + GAP_Y) + 10 + HEIGHT
             x2 = x + node.width * (k + 1) / (len(node.inputs) + 1)
@@ -160,7 +159,6 @@ def graph_svg(name: str, nodes: Sequence[Node]) -> str:
             edges.append(
                 f'<path d="M{x1:.1f} {y1} C{x1:.1f} {middle:.1f} {x2:.1f} {middle:.1f} {x2:.1f} {y}"'
                 f' data-from="{source.key}" data-to="{node.key}"/>'
-                f'<text class="shape" x="{x1 * 0.3 + x2 * 0.7:.1f}" y="{y1 * 0.3 + y * 0.7:.1f}">{escape(shape)}</text>'
             )
     return (
         f'<svg class="graph" data-function="{escape(name)}" viewBox="0 0 {width:.0f} {height}" '

@@ -6,13 +6,13 @@ from html import escape
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
+from relaxlang.analysis.memory import timeline
+from relaxlang.analysis.memory_report import timeline_html
 from relaxlang.base.diagnostics import DiagnosticError
 from relaxlang.base.version import __version__
 from relaxlang.cli.html.code import kernels_html
 from relaxlang.cli.html.graph import graph_of, graph_svg
-from relaxlang.cli.html.memory import memory_svg
 from relaxlang.cli.html.stages import Recorder, colored, stages_html
-from relaxlang.ir import relax
 from relaxlang.ir.module import IRModule
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def html_report(c: Compilation) -> str:
     parts = {
         "passes": stages_html(recorder),
         "graph": _graphs(c.scheduled),
-        "memory": _memory(lowered),
+        "memory": _memory(c),
         "kernels": kernels_html(lowered, c.target),
         "program": _numbered(recorder.first),
     }
@@ -64,17 +64,14 @@ def _graphs(mod: IRModule) -> str:
     return f'{help}<div class="split"><div>{"".join(drawings)}</div>{_numbered(rendered.text)}</div>'
 
 
-def _memory(lowered: IRModule) -> str:
-    from relaxlang.analysis.memory import timeline
-
+def _memory(c: Compilation) -> str:
     parts = []
-    for name, func in lowered.relax_functions():
-        if isinstance(func, relax.Function):
-            try:
-                parts.append(memory_svg(timeline(lowered, name)))
-            except DiagnosticError as fault:
-                reason = fault.diagnostics[0].message
-                parts.append(f"<p><code>{escape(name)}</code>: {escape(reason)}</p>")
+    for name, _ in c.planned.relax_functions():
+        try:
+            parts.append(timeline_html(timeline(c.planned, name, c.settings.dims)))
+        except DiagnosticError as fault:  # sizes that are known at run time only
+            one = fault.diagnostics[0]
+            parts.append(f"<h2>{escape(name)}</h2><p>{escape(one.message)}</p><p class='quiet'>{escape(one.help)}</p>")
     return "".join(parts) or "<p>The module has no Relax functions.</p>"
 
 
