@@ -108,6 +108,29 @@ class Sequential(Pass):
             mod = ctx.apply(step, mod)
         return mod
 
+    def insert_before(self, name: str, *steps: Pass) -> Sequential:
+        """The passes with `steps` before the first that is called `name`; RLX3101 when there is none."""
+        at = self._index(name)
+        return Sequential((*self.passes[:at], *steps, *self.passes[at:]))
+
+    def insert_after(self, name: str, *steps: Pass) -> Sequential:
+        """The passes with `steps` after the first that is called `name`; RLX3101 when there is none."""
+        at = self._index(name) + 1
+        return Sequential((*self.passes[:at], *steps, *self.passes[at:]))
+
+    def without(self, *names: str) -> Sequential:
+        """The passes but for those of these names; RLX3101 for a name that none has."""
+        for name in names:
+            self._index(name)
+        return Sequential(tuple(p for p in self.passes if p.name not in names))
+
+    def _index(self, name: str) -> int:
+        names = [p.name for p in self.passes]
+        if name not in names:
+            known = ", ".join(f"`{n}`" for n in names)
+            fail("RLX3101", f"there is no pass `{name}` in the pipeline", help=f"its passes: {known}")
+        return names.index(name)
+
     def __str__(self) -> str:
         return ",".join(str(p) for p in self.passes)
 

@@ -9,7 +9,7 @@ from relaxlang.base.diagnostics import Diagnostics, RelaxlangError, fail
 from relaxlang.base.source import Source
 from relaxlang.base.suggest import did_you_mean
 from relaxlang.passes import ALIASES, PASSES, load_pass
-from relaxlang.passes.base import Pass, Sequential, check_options
+from relaxlang.passes.base import Pass, Sequential, check_options, pass_name
 from relaxlang.syntax.pipeline_text import PassSpec, parse_pipeline
 
 # The least that makes any module run: the 2022 minimum build. No optimisation.
@@ -28,12 +28,23 @@ PIPELINES: dict[str, tuple[str, ...]] = {
     ),
 }  # fmt: skip
 _extra: dict[str, Callable[[], Sequential]] = {}
+_own: dict[str, type[Pass]] = {}
 
 
 @checked
 def register_pipeline(name: str, make: Callable[[], Sequential]) -> None:
     """Give a pipeline of one's own a name, for `build(pipeline=name)` and pipelines as text."""
     _extra[name] = make
+
+
+@checked
+def register_pass(cls: type[Pass], override: bool = False) -> None:
+    """Let pipelines as text name a pass of one's own, by its name and with its fields as options. RLX3106 when the name
+    is taken and `override` is not set."""
+    name = pass_name(cls)
+    if not override and (name in PASSES or name in ALIASES or name in _own):
+        fail("RLX3106", f"there is a pass `{name}` already", help="pass `override=True` to replace it")
+    _own[name] = cls
 
 
 def pipeline(text: str | Pass | Sequence[Pass], name: str = "<pipeline>") -> Sequential:
@@ -65,8 +76,10 @@ def _steps(spec: PassSpec) -> tuple[Pass, ...]:
 
 def find_pass(spec: PassSpec) -> Pass:
     """The pass that a piece of pipeline text names, with its options."""
+    if spec.name in _own:
+        return check_options(_own[spec.name], spec.options, spec.span)
     if spec.name not in PASSES and spec.name not in ALIASES:
-        near = did_you_mean(spec.name, [*PASSES, *ALIASES, *PIPELINES, *_extra])
+        near = did_you_mean(spec.name, [*PASSES, *ALIASES, *PIPELINES, *_extra, *_own])
         help = f"did you mean `{near}`?" if near else "`relaxc --list=passes` shows them all"
         fail("RLX3101", f"there is no pass or pipeline `{spec.name}`", spec.span, help=help)
     return check_options(load_pass(spec.name), spec.options, spec.span)

@@ -109,6 +109,11 @@ COMPILER: dict[str, CodeInfo] = {
         "A function of `customize_legalize_map` takes the block builder and the call, and returns the expression that "
         "stands for the call; the call itself leaves it as it is.",
     ),
+    "RLX3106": CodeInfo(
+        "name of a pass that is taken",
+        "`register_pass` gives a pass of one's own a name in pipelines, which no other pass may have; `override=True` puts "
+        "it in the other's place.",
+    ),
     "RLX3110": CodeInfo(
         "an output that can't be allocated",
         "The result of a `call_tir`-like call needs a dtype and a shape, so that memory can be made for it.",

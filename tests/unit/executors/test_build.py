@@ -17,6 +17,7 @@ from relaxlang.ir.configuration.frozen import freeze_attrs
 from relaxlang.ir.configuration.kinds import Kind, Option
 from relaxlang.ir.module import IRModule
 from relaxlang.passes.base import Pass, PassContext, PassInstrument
+from relaxlang.passes.pipelines import pipeline, register_pass, register_pipeline
 from relaxlang.runtime.module import VMExecutorFactory
 
 STATIC = relaxlang.parse("""
@@ -209,3 +210,25 @@ def test_compilers_that_do_not_exist() -> None:
     assert "RLX5025" in failure(register_compiler, "vm", lambda *args: None)
     asked = relaxlang.parse(PARTS.replace('"compiler": "NAME"', '"executor": "tensorrt"'))
     assert "the compiler `tensorrt`" in failure(relaxlang.build, asked, "llvm")
+
+
+# --- pipelines of ones own --------------------------------------------------------------------------------------------
+def test_passes_go_where_they_are_wanted() -> None:
+    whole = pipeline("default")
+    before = whole.insert_before("fuse-ops", ChangeAttrs(1), ChangeAttrs(2))
+    after = whole.insert_after("fuse-ops", ChangeAttrs(3)).without("merge-loops")
+    names = [step.name for step in before.passes]
+    assert names[names.index("fuse-ops") - 2 :][:3] == ["change-attrs", "change-attrs", "fuse-ops"]
+    assert "merge-loops" not in str(after) and "fuse-ops,change-attrs{value=3}" in str(after)
+    built = relaxlang.build(STATIC, pipeline=before)
+    assert built.ir_module.attrs["mine"] == 2
+    np.testing.assert_array_equal(built["main"](X, W), 2 * (X + W))
+    assert "RLX3101" in failure(whole.insert_before, "fuse-opz", ChangeAttrs())
+    assert "RLX3101" in failure(whole.without, "nothing")
+
+
+def test_names_for_passes_and_pipelines() -> None:
+    register_pass(ChangeAttrs, override=True)
+    register_pipeline("test-mine", lambda: pipeline("change-attrs{value=7},default"))
+    assert relaxlang.build(STATIC, pipeline="test-mine").ir_module.attrs["mine"] == 7
+    assert "RLX3102" in failure(pipeline, "change-attrs{speed=1}") and "RLX3106" in failure(register_pass, ChangeAttrs)
