@@ -12,6 +12,7 @@ from relaxlang.syntax import tree
 
 _DECORATOR = re.compile(r"@[ \t]*(?:\w+[ \t]*\.[ \t]*)+pyfunc\b")
 _HEAD = re.compile(r"^(?:async[ \t]+)?def[ \t]+(\w+)", re.MULTILINE)
+_HEADERS = ("@", "def ", "class ", "async ")
 # What can hide a line end, and line ends with the indentation of the line that follows.
 _PIECE = re.compile(
     r'"""(?:[^"\\]++|\\[\s\S]|"(?!""))*+"""|\'\'\'(?:[^\'\\]++|\\[\s\S]|\'(?!\'\'))*+\'\'\''
@@ -36,7 +37,11 @@ def end_of_python(text: str, at: int, end: int) -> int:
             depth += 1
         elif word in ")]}":
             depth = max(depth - 1, 0)
-        elif piece["margin"] is not None and depth == 0:
+        elif piece["margin"] is not None and depth:
+            if _width(piece["margin"]) <= own and text.startswith(_HEADERS, piece.end()):
+                stop = piece.start()  # a bracket is never closed
+                break
+        elif piece["margin"] is not None:
             begin = piece.end()
             if begin >= end or text[begin] in "\r\n#":
                 continue

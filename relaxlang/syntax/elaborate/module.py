@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Mapping
-from textwrap import dedent
 from typing import Any
 
 from relaxlang.base.diagnostics import DiagnosticError
@@ -31,6 +30,7 @@ from relaxlang.syntax.elaborate.relax_function import FunctionElaborator
 from relaxlang.syntax.elaborate.tir_function import elaborate_prim_func
 from relaxlang.syntax.elaborate.unit import Declared, Unit, poison
 from relaxlang.syntax.parser import parse_surface
+from relaxlang.syntax.python_text import moved
 
 
 def _truth(value: Any) -> bool:
@@ -69,7 +69,7 @@ def _definition_texts(body: list[tree.Stmt]) -> dict[str, str]:
     for stmt in body:
         if isinstance(stmt, tree.FunctionDef) and _is_definition(stmt):
             assert stmt.span is not None
-            text = dedent(" " * (stmt.span.column - 1) + stmt.span.text).rstrip()
+            text = moved(stmt.span.text, 1 - stmt.span.column).rstrip()
             name = _defined_name(stmt)
             found[name] = f"{found[name]}\n\n\n{text}" if name in found else text
     return found
@@ -146,6 +146,8 @@ class ModuleElaborator:
             if "R.function" not in kinds.get(name, ()):
                 text = f"a rewriter needs a Relax function `{name}`"
                 self.unit.report(error("RLX0146", text, head(node), help=f"define `{name}` with `@R.function`"))
+        if node.name in self.unit.rules:
+            self.unit.report(error("RLX0145", f"the rule `{node.name}` is defined twice", head(node)))
         unit = Unit(self.unit.diagnostics, self.unit.operators, self.unit.values, self.unit.check, self.unit.includer)
         self.unit.rules[node.name] = ModuleElaborator(unit).run(tree.Module((node.replace(decorators=()),)))
 

@@ -96,3 +96,16 @@ def test_the_operators_of_an_included_file_come_along(tmp_path: Path) -> None:
     mod = relaxlang.load(tmp_path / "main.rlx")
     assert list(mod.operators) == ["half", "my.gated"]
     check(mod)
+
+
+def test_definitions_in_the_class_move_to_the_margin() -> None:
+    text = (
+        '@I.ir_module\nclass M:\n    @R.op\n    def mine(x: R.Tensor(S, D)) -> R.Tensor(S, D):\n        """several\n'
+        '  lines."""\n        return T.compute(S, lambda *i: x[*i])\n\n    @R.function\n'
+        '    def f(x: R.Tensor((3,), "float32")):\n        return R.mine(x)\n'
+    )
+    mod = relaxlang.parse(text)
+    assert mod.script().startswith(
+        '@R.op\ndef mine(x: R.Tensor(S, D)) -> R.Tensor(S, D):\n    """several\n  lines."""\n'
+    )
+    relaxlang.assert_structural_equal(relaxlang.parse(mod.script()), mod)

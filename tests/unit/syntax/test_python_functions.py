@@ -59,3 +59,9 @@ def test_faults(text: str, code: str) -> None:
     with pytest.raises(relaxlang.DiagnosticError) as caught:
         relaxlang.parse(text)
     assert [d.code for d in caught.value.diagnostics] == [code]
+
+
+def test_an_open_bracket_ends_with_the_next_function() -> None:
+    text = "@I.pyfunc\ndef f():\n    x = ((\n\n\n@R.function\ndef g(x: R.Object) -> R.Object:\n    return x\n"
+    mod = relaxlang.parse(text)
+    assert list(mod.python) == ["f"] and list(mod.functions) == ["g"]
