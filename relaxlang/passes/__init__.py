@@ -43,6 +43,7 @@ PASSES: dict[str, str] = {
     "remove-unused-outputs": "relax.remove_unused_outputs:RemoveUnusedOutputs",
     "remove-unused-parameters": "relax.remove_unused_parameters:RemoveUnusedParameters",
     "rewrite-dataflow-reshape": "relax.rewrite_dataflow_reshape:RewriteDataflowReshape",
+    "split-layout-rewrite-preproc": "relax.split_layout_rewrite_preproc:SplitLayoutRewritePreproc",
     "static-plan-block-memory": "relax.static_plan_block_memory:StaticPlanBlockMemory",
     "to-mixed-precision": "relax.to_mixed_precision:ToMixedPrecision",
     "to-non-dataflow": "lower.to_non_dataflow:ToNonDataflow",

@@ -18,7 +18,7 @@ MINIMUM = ("to-non-dataflow", "call-tir-rewrite", "vm-memory-lower", "vm-shape-l
 OPTIMIZATION = (
     "legalize-ops", "canonicalize-bindings", "eliminate-common-subexpr", "fold-constant", "dead-code-elimination",
     "convert-to-dataflow", "annotate-tir-op-pattern", "fuse-ops", "fuse-tir", "rewrite-dataflow-reshape", "bind-target",
-    "schedule-cpu", "merge-loops", "dead-code-elimination",
+    "schedule-cpu", "split-layout-rewrite-preproc", "fold-constant", "merge-loops", "dead-code-elimination",
 )  # fmt: skip
 PIPELINES: dict[str, tuple[str, ...]] = {
     "minimum": MINIMUM,

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from relaxlang.base.diagnostics import fail
+from relaxlang.ir import relax
 from relaxlang.ir.configuration.function_targets import ATTRIBUTE
 from relaxlang.ir.configuration.target import TARGETS, Target
 from relaxlang.ir.module import IRModule
-from relaxlang.ir.tir import PrimFunc
+from relaxlang.ir.tir import Buffer, PrimFunc
 from relaxlang.passes.base import PassContext, PrimFuncPass
+from relaxlang.passes.relax.split_layout_rewrite_preproc import only_called
 from relaxlang.schedule.rules import schedule_function
 from relaxlang.schedule.rules.processor import processor_of
 from relaxlang.schedule.schedule import Schedule
@@ -53,7 +55,18 @@ class ScheduleCPU(PrimFuncPass):
 
     least: int = LEAST
 
+    def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        changed = dict(mod.functions)
+        called = only_called(mod)
+        for name, func in mod.prim_funcs():
+            changed[name] = self.scheduled(func, ctx, constant_parameters(func, called.get(name, ())))
+        return mod.with_functions(changed)
+
     def run_prim_func(self, func: PrimFunc, ctx: PassContext) -> PrimFunc:
+        return self.scheduled(func, ctx, frozenset())
+
+    def scheduled(self, func: PrimFunc, ctx: PassContext, constants: frozenset[Buffer]) -> PrimFunc:
+        """The function with better loops; `constants` are the parameters that are the same in every call."""
         if SCHEDULE in func.attrs:
             return replayed(func)
         own = func.attrs.get(ATTRIBUTE)
@@ -62,7 +75,17 @@ class ScheduleCPU(PrimFuncPass):
         target = ctx.target if own is None else Target(own)
         if target is not None and target.kind != "llvm":
             return func  # C source keeps its loops as they are written: small and readable
-        return schedule_function(func, processor_of(target), self.least)
+        return schedule_function(func, replace(processor_of(target), constants=constants), self.least)
+
+
+def constant_parameters(func: PrimFunc, calls: Sequence[relax.Call]) -> frozenset[Buffer]:
+    """The parameters for which all of the calls, of which there are some, give constants."""
+    given = [call.args[1].fields for call in calls if isinstance(call.args[1], relax.Tuple)]
+    return frozenset(
+        func.buffer_map[param]
+        for k, param in enumerate(func.params)
+        if given and param in func.buffer_map and all(k < len(f) and isinstance(f[k], relax.Constant) for f in given)
+    )
 
 
 def replayed(func: PrimFunc) -> PrimFunc:

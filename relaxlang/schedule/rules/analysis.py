@@ -90,6 +90,8 @@ def constant(extent: PrimExpr) -> int | None:
     return extent.value if isinstance(extent, IntImm) else None
 
 
+LAYOUT_REWRITE = "meta_schedule.layout_rewrite_preproc"
+"""The annotation of a block that only brings a constant into another order, and may do so beforehand."""
 UNKNOWN = 1 << 14
 """What an extent that is not constant counts as."""
 CALL = 8

@@ -8,15 +8,14 @@ second-level cache."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from relaxlang.arith.index_map import IndexMap
-from relaxlang.ir import prim
-from relaxlang.ir.prim import BufferLoad, Var
+from relaxlang.ir.prim import INT64, BufferLoad, PrimExpr, Var
 from relaxlang.ir.tir import BlockRealize, BufferStore
+from relaxlang.ir.visit import free_vars
 from relaxlang.schedule.access import written_buffers
 from relaxlang.schedule.checks import consumers, is_output, producers
-from relaxlang.schedule.rules.analysis import constant, is_plain, loads_of, stride, update_of
+from relaxlang.schedule.rules.analysis import LAYOUT_REWRITE, constant, is_plain, loads_of
+from relaxlang.schedule.rules.factors import Contraction, analyse, tile
 from relaxlang.schedule.rules.processor import Processor
 from relaxlang.schedule.schedule import Schedule
 from relaxlang.schedule.trace import LoopRV
@@ -33,120 +32,94 @@ PANEL_ROWS = 32
 """Up to so many rows a panel is not worth its copy."""
 
 
-@dataclass(frozen=True)
-class Contraction:
-    """The axes of a sum of products, by their position in the block: the vector axis, the row axis, the other
-    spatial and the reduction axes; which read buffer has the vector axis, and whether it lies along memory there."""
-
-    vector: int
-    row: int
-    others: tuple[int, ...]
-    reduce: tuple[int, ...]
-    panel: BufferLoad
-    along: bool
-
-
-def analyse(realize: BlockRealize) -> Contraction | None:
-    """How to compute a reduction block as a contraction; None when it is none."""
-    update = update_of(realize)
-    if update is None or update.kind is not prim.Add or not isinstance(update.value, prim.Mul):
-        return None
-    factors = [loads_of(update.value.a), loads_of(update.value.b)]
-    if any(len(f) != 1 for f in factors):
-        return None
-    a, b = factors[0][0], factors[1][0]
-    axes = realize.block.iter_vars
-    spatial = [k for k, x in enumerate(axes) if x.kind == "spatial"]
-    store = update.store
-    for k in reversed(spatial):
-        var = axes[k].var
-        uses = [stride(one.buffer, one.indices, var) for one in (a, b)]
-        if stride(store.buffer, store.indices, var) != "unit" or uses.count("none") != 1:
-            continue
-        panel, other = (a, b) if uses[1] == "none" else (b, a)
-        rows = [
-            r for r in spatial
-            if r != k and stride(panel.buffer, panel.indices, axes[r].var) == "none"
-            and stride(other.buffer, other.indices, axes[r].var) != "none"
-        ]  # fmt: skip
-        if not rows:
-            continue
-        row = max(rows, key=lambda r: constant(axes[r].dom.extent) or 1 << 40)
-        others = tuple(s for s in spatial if s not in (k, row))
-        reduce = tuple(r for r, x in enumerate(axes) if x.kind == "reduce")
-        along = stride(panel.buffer, panel.indices, var) == "unit"
-        return Contraction(k, row, others, reduce, panel, along)
-    return None
-
-
-def tile(m: int | None, n: int | None, lanes: int, processor: Processor) -> tuple[int, int]:
-    """Rows and vectors of the register tile: as many accumulators as registers allow, and little beyond the edges."""
-    best, chosen = 0.0, (1, 1)
-    for vectors, quality in _QUALITY:
-        most = min(processor.registers * 3 // 4, processor.registers - 1 - vectors) // vectors
-        if vectors == 3 and processor.registers > 16:
-            most -= 1  # one row more spills
-        for rows in range(1, min(most, 8, m or 8) + 1):
-            hidden = min(1.0, rows * vectors / 12)  # as many sums as it takes to hide the latency of one
-            score = quality * hidden * _used(m, rows) * _used(n, vectors * lanes) * (1 + rows / 200)
-            if score > best:
-                best, chosen = score, (rows, vectors)
-    return chosen
-
-
-# What a tile of so many vectors reaches, the fewer the more loads there are for each multiplication.
-_QUALITY = ((4, 1.0), (3, 0.99), (2, 0.85), (1, 0.75))
-
-
-def _used(extent: int | None, step: int) -> float:
-    return 1.0 if extent is None else extent / (-(-extent // step) * step)
-
-
 def schedule_contraction(sch: Schedule, name: str, processor: Processor) -> bool:
     """Schedule the block when it is a contraction in plain loops; whether it was."""
     state = sch.state
     realize = state.blocks[name]
-    found = analyse(realize) if is_plain(state, realize) else None
-    if found is None or not realize.block.writes:
+    if not is_plain(state, realize) or not realize.block.writes:
         return False
-    axes = realize.block.iter_vars
-    m, n = constant(axes[found.row].dom.extent), constant(axes[found.vector].dom.extent)
     dtype = realize.block.writes[0].buffer.dtype
     if not dtype.is_float or dtype.bits < 32:
         return False
     lanes = processor.lanes(dtype.itemsize)
-    rows, vectors = tile(m, n, lanes, processor)
-    if not found.along and m is not None and m <= FEW_ROWS:
-        return _dots(sch, name, found)
-    if m is not None and m <= FEW_ROWS and processor.vector_bytes >= MASKS and _is_deep(realize, found):
-        return _sweep(sch, name, found, m, lanes)
+    found = analyse(realize, lanes, processor)
+    if found is None:
+        return False
+    axes = realize.block.iter_vars
+    m, n = constant(axes[found.row].dom.extent), constant(axes[found.vector].dom.extent)
+    few = m is not None and m <= FEW_ROWS
+    if few and not found.lifted:
+        if not found.along:
+            return _dots(sch, name, found)
+        if processor.vector_bytes >= MASKS and _is_deep(realize, found):
+            return _sweep(sch, name, found, m or 1, lanes)
     if m == 1:
         return False  # a weighted sum of rows: the rule of reductions sweeps over them
+    _tiles(sch, name, found, tile(m, n, lanes, processor), processor)
+    return True
+
+
+def _tiles(sch: Schedule, name: str, found: Contraction, shape: tuple[int, int], processor: Processor) -> None:
+    """Tiles of some rows and vectors, accumulated in registers."""
+    realize = sch.state.blocks[name]
+    axes = realize.block.iter_vars
+    m, n = constant(axes[found.row].dom.extent), constant(axes[found.vector].dom.extent)
+    (rows, vectors), lanes = shape, processor.lanes(written_buffers(realize)[0].dtype.itemsize)
     width = vectors * lanes
     ragged = n is None or n % width != 0
-    packed = _packed(found, realize, m) or (ragged and processor.vector_bytes < MASKS)
+    packed = found.lifted or _packed(found, m) or (ragged and processor.vector_bytes < MASKS)
+    at = _index_of(realize, axes[found.vector].var)
     copy, tail = _padded(sch, name, found, {found.row: rows, found.vector: width}, packed)
-    block = sch.get_block(name)
-    loops = sch.get_loops(block)
+    at = _vector_last(sch, name, at)
+    loops = sch.get_loops(name)
     r0, r1 = sch.split(loops[found.row], [None, rows])
     v0, v1, v2 = sch.split(loops[found.vector], [None, vectors, lanes])
     tiles = [v0, r0] if packed or (m is not None and m <= PANEL_ROWS) else [r0, v0]
     outer = [loops[k] for k in found.others]
+    if found.lifted:  # a panel of the constant factor serves all other rows
+        tiles, outer = [*outer, r0], [v0]
     reduce = [loops[k] for k in found.reduce]
     sch.reorder(*outer, *tiles, *reduce, r1, v1, v2)
-    sch.vectorize(v2)
-    sch.unroll(v1)
-    sch.unroll(r1)
+    _written_out(sch, [v1, r1], v2)
     _parallel(sch, [*outer, *tiles])
-    if copy is not None:
+    if copy is not None and not found.lifted:
         _place_panel(sch, copy, v0, vectors, lanes)
-    sch.reverse_compute_at(tail, tiles[1])
-    _vector_copy(sch, tail, vectors, lanes, unrolled=True)
-    sch.decompose_reduction(block, reduce[0])
+    _place_tail(sch, tail, name, at, tiles[-1], lanes)
+    sch.decompose_reduction(name, reduce[0])
     if processor.vector_bytes >= MASKS:
         for one in (*outer, *tiles):  # masks are as fast: one tile does for the edges too
             sch.annotate(one, "pragma_loop_partition_hint", 0)
-    return True
+
+
+def _index_of(realize: BlockRealize, axis: Var) -> int:
+    """Which index of its result an axis of a block is."""
+    store = realize.block.body
+    assert isinstance(store, BufferStore)
+    return next(k for k, index in enumerate(store.indices) if axis in free_vars(index))
+
+
+def _vector_last(sch: Schedule, name: str, at: int) -> int:
+    """Make index `at` of the tile the last one, along which vectors lie; which index it is then."""
+    ndim = written_buffers(sch.state.blocks[name])[0].ndim
+    if at != ndim - 1:
+        names = tuple(Var(f"d{k}", INT64) for k in range(ndim))
+        sch.transform_layout(name, ("write", 0), IndexMap(names, (*names[:at], *names[at + 1 :], names[at])))
+    return ndim - 1
+
+
+def _place_tail(sch: Schedule, tail: str, name: str, at: int, loop: LoopRV, lanes: int) -> None:
+    """Take a tile out of registers where it is complete: vectors along index `at` of the result, all written out."""
+    made = written_buffers(sch.state.blocks[name])[0]
+    sch.reverse_compute_at(tail, loop, preserve_unit_loops=True)
+    block = sch.state.blocks[tail].block
+    load = next(one for one in loads_of(block.body) if one.buffer is made)
+    axes = [a.var for a in block.iter_vars]
+    loops = sch.get_loops(tail)[-len(axes) :]
+    vector = next(k for k, v in enumerate(axes) if v is load.indices[at])
+    rest = [one for k, one in enumerate(loops) if k != vector]
+    pieces, lane = sch.split(loops[vector], [None, lanes])
+    sch.reorder(*rest, pieces, lane)
+    _written_out(sch, [*rest, pieces], lane)
 
 
 def _padded(
@@ -156,19 +129,25 @@ def _padded(
     registers."""
     axes = sch.state.blocks[name].block.iter_vars
     panel = found.panel.buffer
+    before = set(sch.state.blocks)
     sch.pad_einsum(name, [factors.get(k, 1) for k in range(len(axes))])
-    pads = {p.block.name_hint: loads_of(p.block.body)[0].buffer for p in producers(sch.state, sch.state.blocks[name])
-            if p.block.name_hint.startswith(f"{loads_of(p.block.body)[0].buffer.name}_pad")}  # fmt: skip
+    made = [p for p in producers(sch.state, sch.state.blocks[name]) if p.block.name_hint not in before]
+    pads = {p.block.name_hint: loads_of(p.block.body)[0].buffer for p in made}
     copy = next((p for p, source in pads.items() if source is panel), None)
     for one in pads:
         if one != copy or not packed:
             sch.compute_inline(one)
-    if packed and copy is None:
-        index = [r.buffer for r in sch.state.blocks[name].block.reads or ()].index(panel)
-        made = sch.cache_read(name, index, "local") if found.along else sch.reindex(name, ("read", index))
-        copy = sch.get(made).name_hint
-    if not packed or copy is None:
+    if not packed:
         return None, _tail(sch, name)
+    if copy is None:
+        index = [r.buffer for r in sch.state.blocks[name].block.reads or ()].index(panel)
+        plain = found.along and not found.lifted
+        block = sch.cache_read(name, index, "local") if plain else sch.reindex(name, ("read", index))
+        copy = sch.get(block).name_hint
+    if found.lifted:
+        _arrange(sch, name, found, copy, factors[found.vector])
+        sch.annotate(sch.get_block(copy), LAYOUT_REWRITE, True)
+        return copy, _tail(sch, name)
     if not found.along:
         _arrange(sch, name, found, copy)
     sch.set_scope(copy, 0, "local")
@@ -242,7 +221,7 @@ def _dots(sch: Schedule, name: str, found: Contraction) -> bool:
     return True
 
 
-def _packed(found: Contraction, realize: BlockRealize, m: int | None) -> bool:
+def _packed(found: Contraction, m: int | None) -> bool:
     if not found.along:
         return True
     if m is not None and m <= PANEL_ROWS:
@@ -276,8 +255,9 @@ def _is_cut(realize: BlockRealize) -> bool:
     return isinstance(body, BufferStore) and isinstance(body.value, BufferLoad)
 
 
-def _arrange(sch: Schedule, name: str, found: Contraction, copy: str) -> None:
-    """Bring the copy of a panel into an order of its own: the reduction axes outside, the vector axis along memory."""
+def _arrange(sch: Schedule, name: str, found: Contraction, copy: str, width: int = 0) -> None:
+    """Bring the copy of a panel into an order of its own: the reduction axes outside, the vector axis along memory;
+    with a `width`, panels of so many elements of it one after the other."""
     block = sch.state.blocks[name].block
     target = written_buffers(sch.state.blocks[copy])[0]
     axes = [a.var for a in block.iter_vars]
@@ -285,7 +265,11 @@ def _arrange(sch: Schedule, name: str, found: Contraction, copy: str) -> None:
     mine = [axes.index(v) for v in load.indices if isinstance(v, Var)]
     order = sorted(mine, key=lambda k: (k == found.vector, k not in found.reduce, k))
     names = tuple(Var(f"d{k}", axes[0].dtype) for k in mine)
-    sch.transform_layout(copy, ("write", 0), IndexMap(names, tuple(names[mine.index(k)] for k in order)))
+    indices: tuple[PrimExpr, ...] = tuple(names[mine.index(k)] for k in order)
+    if width:
+        last = names[mine.index(found.vector)]
+        indices = (last // width, *indices[:-1], last % width)
+    sch.transform_layout(copy, ("write", 0), IndexMap(names, indices))
 
 
 def _place_panel(sch: Schedule, copy: str, at: LoopRV, vectors: int, lanes: int) -> None:

@@ -5,17 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from relaxlang.ir.tir import Buffer
+
 _WIDE = ("x86-64-v4", "znver4", "znver5", "skylake-avx512", "cascadelake", "icelake", "sapphirerapids", "graniterapids")
 
 
 @dataclass(frozen=True)
 class Processor:
-    """`vector_bytes`: the width of a vector register; `registers`: how many there are; `l2`: the bytes of cache that a
-    panel may fill."""
+    """`vector_bytes`: the width of a vector register; `registers`: how many there are; `constants`: the parameters that
+    hold the same in every call, whose layout can be changed beforehand."""
 
     vector_bytes: int = 64
     registers: int = 32
-    l2: int = 512 << 10
+    constants: frozenset[Buffer] = frozenset()
 
     def lanes(self, itemsize: int) -> int:
         """How many values of a size are in a vector."""

@@ -12,9 +12,10 @@ from relaxlang.codegen import build_kernels, load_kernels
 from relaxlang.interp import Interpreter
 from relaxlang.ir.module import IRModule
 from relaxlang.ir.tir import PrimFunc
+from relaxlang.passes.relax.bind_params import bind_params
 from relaxlang.passes.tir.schedule_cpu import ScheduleCPU
 from relaxlang.schedule.rules import Processor, schedule_function
-from relaxlang.schedule.rules.contraction import tile
+from relaxlang.schedule.rules.factors import tile
 from tests.unit.schedule.kernels import CHAIN, MATMUL, SUM, arguments, module
 
 PROCESSORS = [Processor(64, 32), Processor(32, 16), Processor(16, 16)]
@@ -53,7 +54,7 @@ def test_matmul_of_odd_sizes(m: int, n: int, k: int) -> None:
     assert n == 1 or ('scope="local"' in text and "T.vectorized(" in text)
 
 
-@pytest.mark.parametrize("m, n, k", [(1, 17, 33), (3, 65, 64), (8, 1, 40), (8, 130, 37), (5, 63, 77)])
+@pytest.mark.parametrize("m, n, k", [(1, 17, 33), (3, 65, 64), (8, 3, 40), (8, 130, 37), (5, 63, 77)])
 def test_few_rows_read_the_other_factor_once(m: int, n: int, k: int) -> None:
     text = agree(module(MATMUL, M=m, N=n, K=k)).script()
     assert "_rf" in text
@@ -200,3 +201,53 @@ def test_what_is_scheduled_stays() -> None:
         nested.replace("T.parallel(M)", "T.parallel(4)").replace("T.grid(N, K)", "T.grid(8, 6)"), M=4, N=8, K=6
     )
     assert ScheduleCPU()(mod) is mod
+
+
+@pytest.mark.parametrize("m", [1, 5, 33])
+def test_constant_factors_are_packed_while_compiling(m: int) -> None:
+    text = f"""
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor(({m}, 65), "float32"), w: R.Tensor((65, 100), "float32")) -> R.Tensor(({m}, 100), "float32"):
+        with R.dataflow():
+            y = R.nn.relu(R.matmul(x, w))
+            R.output(y)
+        return y
+"""
+    rng = np.random.default_rng(0)
+    x, w = (rng.integers(-8, 8, s).astype("float32") for s in ((m, 65), (65, 100)))
+    lowered = relaxlang.lower(bound(text, w=w), EAGER)
+    if m > 1:
+        assert "_layout" not in lowered.script()
+    got = relaxlang.build(bound(text, w=w), pipeline=EAGER + ",minimum")["main"](x)
+    np.testing.assert_array_equal(got, np.maximum(x @ w, 0))
+
+
+@pytest.mark.parametrize("size, stride, ci, co", [(7, 1, 8, 40), (9, 2, 16, 17), (1, 1, 64, 64), (17, 2, 7, 65)])
+def test_convolutions_with_constant_weights(size: int, stride: int, ci: int, co: int) -> None:
+    text = f"""
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((2, {ci}, {size}, {size}), "float32"), w: R.Tensor(({co}, {ci}, 3, 3), "float32")):
+        with R.dataflow():
+            y = R.nn.relu(R.nn.conv2d(x, w, strides={stride}, padding=1))
+            R.output(y)
+        return y
+"""
+    rng = np.random.default_rng(0)
+    x, w = (rng.integers(-8, 8, s).astype("float32") for s in ((2, ci, size, size), (co, ci, 3, 3)))
+    wanted = relaxlang.build(bound(text, w=w), pipeline="minimum")["main"](x)
+    got = relaxlang.build(bound(text, w=w), pipeline=EAGER + ",minimum")["main"](x)
+    np.testing.assert_array_equal(got, wanted)
+
+
+EAGER = (
+    "legalize-ops,fold-constant,convert-to-dataflow,annotate-tir-op-pattern,fuse-ops,fuse-tir,schedule-cpu{least=0},"
+    "split-layout-rewrite-preproc,fold-constant,dead-code-elimination"
+)
+
+
+def bound(text: str, **params: Any) -> IRModule:
+    return bind_params(relaxlang.parse(text), "main", params)

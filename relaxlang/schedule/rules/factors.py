@@ -1,0 +1,107 @@
+"""How a sum of products is computed: which axis becomes vectors, which gives the rows of a tile, how large that is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from relaxlang.ir import prim
+from relaxlang.ir.prim import BufferLoad, IntImm
+from relaxlang.ir.tir import BlockRealize
+from relaxlang.schedule.rules.analysis import constant, loads_of, stride, update_of
+from relaxlang.schedule.rules.processor import Processor
+
+SHORT = 64
+"""Terms from which on a constant factor may give the vectors, though the result lies along another axis."""
+
+
+@dataclass(frozen=True)
+class Contraction:
+    """The axes of a sum of products, by their position in the block: the vector axis, the row axis, the other
+    spatial and the reduction axes; which read buffer has the vector axis, whether it lies along memory there, and
+    whether it is constant, so that it can be brought into any order beforehand (`lifted`)."""
+
+    vector: int
+    row: int
+    others: tuple[int, ...]
+    reduce: tuple[int, ...]
+    panel: BufferLoad
+    along: bool
+    lifted: bool
+
+
+def analyse(realize: BlockRealize, lanes: int, processor: Processor) -> Contraction | None:
+    """How to compute a reduction block as a contraction, the best way of several; None when it is none."""
+    axes = realize.block.iter_vars
+    best, chosen = 0.0, None
+    for one in _candidates(realize, processor):
+        m, n = constant(axes[one.row].dom.extent), constant(axes[one.vector].dom.extent)
+        quality = tile_quality(m, n, lanes, processor)[0] * (1.0 if one.lifted or one.along else 0.9)
+        if quality > best:
+            best, chosen = quality, one
+    return chosen
+
+
+def _candidates(realize: BlockRealize, processor: Processor) -> Iterator[Contraction]:
+    update = update_of(realize)
+    if update is None or update.kind is not prim.Add or not isinstance(update.value, prim.Mul):
+        return
+    factors = [loads_of(update.value.a), loads_of(update.value.b)]
+    if any(len(f) != 1 for f in factors):
+        return
+    a, b = factors[0][0], factors[1][0]
+    axes = realize.block.iter_vars
+    spatial = [k for k, x in enumerate(axes) if x.kind == "spatial"]
+    reduce = tuple(r for r, x in enumerate(axes) if x.kind == "reduce")
+    terms = 1
+    for r in reduce:
+        terms *= constant(axes[r].dom.extent) or SHORT
+    for k in reversed(spatial):
+        var = axes[k].var
+        uses = [stride(one.buffer, one.indices, var) for one in (a, b)]
+        if uses.count("none") != 1:
+            continue
+        panel, other = (a, b) if uses[1] == "none" else (b, a)
+        lifted = panel.buffer in processor.constants and all(isinstance(d, IntImm) for d in panel.buffer.shape)
+        unit = stride(update.store.buffer, update.store.indices, var) == "unit"
+        if not unit and not (lifted and terms >= SHORT and var in update.store.indices):
+            continue
+        rows = [
+            r for r in spatial
+            if r != k and stride(panel.buffer, panel.indices, axes[r].var) == "none"
+            and stride(other.buffer, other.indices, axes[r].var) != "none"
+        ]  # fmt: skip
+        if not rows:
+            continue
+        row = max(rows, key=lambda r: (constant(axes[r].dom.extent) or 1 << 40, r))
+        others = tuple(s for s in spatial if s not in (k, row))
+        along = stride(panel.buffer, panel.indices, var) == "unit"
+        yield Contraction(k, row, others, reduce, panel, along, lifted)
+
+
+def tile(m: int | None, n: int | None, lanes: int, processor: Processor) -> tuple[int, int]:
+    """Rows and vectors of the register tile: as many accumulators as registers allow, and little beyond the edges."""
+    _, rows, vectors = tile_quality(m, n, lanes, processor)
+    return rows, vectors
+
+
+def tile_quality(m: int | None, n: int | None, lanes: int, processor: Processor) -> tuple[float, int, int]:
+    """What part of the peak the best register tile may reach, and its rows and vectors."""
+    best = (0.0, 1, 1)
+    for vectors, quality in _QUALITY:
+        most = min(processor.registers * 3 // 4, processor.registers - 1 - vectors) // vectors
+        if vectors == 3 and processor.registers > 16:
+            most -= 1  # one row more spills
+        for rows in range(1, min(most, 8, m or 8) + 1):
+            hidden = min(1.0, rows * vectors / 12)  # as many sums as it takes to hide the latency of one
+            score = quality * hidden * _used(m, rows) * _used(n, vectors * lanes) * (1 + rows / 200)
+            best = max(best, (score, rows, vectors), key=lambda b: b[0])
+    return best
+
+
+# What a tile of so many vectors reaches, the fewer the more loads there are for each multiplication.
+_QUALITY = ((4, 1.0), (3, 0.99), (2, 0.85), (1, 0.75))
+
+
+def _used(extent: int | None, step: int) -> float:
+    return 1.0 if extent is None else extent / (-(-extent // step) * step)
