@@ -269,7 +269,7 @@ class BlockBuilder:
         frame = self._frames[-1]
         made = self.normalize(value)
         infer = self._normalizer(frame).infer
-        var = self._var(name, infer(made), local)
+        var = self._var(name, made.struct_info or infer(made), local)
         frame.bindings.append(relax.VarBinding(var, made))
         frame.values[var] = made
         return var
