@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 from relaxlang.base.diagnostics import DiagnosticError
@@ -45,12 +46,21 @@ def infer_call(definition: OpDef, call: relax.Call) -> StructInfo:
     except Erased:
         pass  # What is not known can't be checked yet.
     info = _erase(ev, _result_info(ev, definition.returns, scope))
-    for dim in (info.dims or ()) if isinstance(info, TensorStructInfo) else ():
-        if isinstance(dim, prim.IntImm) and dim.value < 0:
-            raise error("RLX0221", f"`R.{definition.name}` makes a tensor with the dimension {dim.value}", call.span)
+    if isinstance(info, TensorStructInfo):
+        _check_size(definition, info, call.span)
     if _on_scalars(definition, call) and isinstance(info, TensorStructInfo) and info.dtype is not None:
         return PrimStructInfo(info.dtype)
     return info
+
+
+def _check_size(definition: OpDef, info: TensorStructInfo, span: Span | None) -> None:
+    """No dimension of a result is negative, and its elements can be counted."""
+    known = [d.value for d in info.dims or () if isinstance(d, prim.IntImm)]
+    negative = next((d for d in known if d < 0), None)
+    if negative is not None:
+        raise error("RLX0221", f"`R.{definition.name}` makes a tensor with the dimension {negative}", span)
+    if len(known) == info.ndim and prod(known) >= 1 << 63:
+        raise error("RLX0221", f"`R.{definition.name}` makes a tensor of {prod(known)} elements, 2**63 or more", span)
 
 
 def _on_scalars(definition: OpDef, call: relax.Call) -> bool:
