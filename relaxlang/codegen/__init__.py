@@ -8,6 +8,9 @@ Reading order: `target`; `kernel` (the entry points) with `signature`, `cache` a
 `calls`; then what is computed: `algebra` (operators on LLVM values), `arithmetic`, `casts`, `narrow`, `math_single`,
 `math_double`; `compile` drives LLVM; `pool` holds the threads; `library` writes shared libraries.
 
+Whole programs are made by back ends, one for each kind of executor: `executors` lists them, `vm_module` (with `vm`, the
+bytecode, and `native`) and `graph` are two of them, `aot` with `c` is the third. `compilers` are for single functions.
+
 Importing this package installs what links the kernels of an executable, what makes native programs, and what writes and
 takes in `.so` files.
 """

@@ -8,5 +8,6 @@ Reading order: `ndarray` (tensors; below it `memory`, the allocator, and `dlpack
 (compiled functions and how they are called; `kernel_args` checks), `executable` (the program as data; `exec_builder`
 writes it, `exec_text`/`exec_parse` and `exec_file`/`exec_values` are its two outside forms), `builtins` (what bytecode
 calls) with `checks` (the words of its errors), `registry` (packed functions), `decode` and `vm` (the machine), `params`
-(conversion of arguments), `module` (what `build` returns, `load_module`).
+(conversion of arguments), `module` (what `build` returns, `load_module`), `profile`. Beside the machine, for programs of
+static shape: `graph` (calls over numbered storage, as data and JSON), `graph_executor`, `graph_module`.
 """

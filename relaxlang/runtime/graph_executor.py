@@ -5,7 +5,7 @@ It needs the graph (JSON) and the kernels, nothing of the virtual machine.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any
@@ -45,9 +45,10 @@ class GraphExecutor:
         executor.run()
         y = executor.get_output(0)
 
-    or in one call `executor["main"](x)`. Arguments are copied in and results are copied out, so nothing that a caller
-    holds changes later. `parameters` are the graph's constants by name, which are read where they lie; those that are
-    not given are set like inputs. One executor is for one thread at a time (`executor["main"]` waits for its turn).
+    or in one call `executor["main"](x)`, which leaves what was set. Inputs are copied in (by a call only where they
+    must be) and results are copied out, so nothing that a caller holds changes later. `parameters` are the graph's
+    constants by name, which are read where they lie; those that are not given are set like inputs. One executor is for
+    one thread at a time (`executor["main"]` waits for its turn).
     """
 
     def __init__(
@@ -66,6 +67,7 @@ class GraphExecutor:
         self._names.update((name, t) for name, t in graph.parameters if name not in (parameters or {}))
         self._unset: dict[str, None] = dict.fromkeys(self._names)
         self._steps = [self._step(node) for node in graph.nodes]
+        self._places = self._direct_places()
 
     # --- calling ------------------------------------------------------------------------------------------------------
     def __getitem__(self, name: str) -> Callable[..., Any]:
@@ -104,9 +106,8 @@ class GraphExecutor:
         if inputs:
             self.set_input(**inputs)
         if self._unset:
-            fail("RLX6018", f"no value yet for {', '.join(f'`{n}`' for n in self._unset)}", help="call `set_input`")
-        for step, args in self._steps:
-            step(*args)
+            self._require(self._names)
+        self._execute()
 
     def get_num_inputs(self) -> int:
         """How many inputs there are; the elements of a tuple count one by one."""
@@ -136,11 +137,54 @@ class GraphExecutor:
             self._unfold(name, tree, arg, ready)
         fitting = [(at, self._fitting(at, value)) for at, value in ready]
         with self._lock:
-            for at, data in fitting:
-                np.copyto(self._tensors[at], data)
-                self._unset.pop(self._name(at), None)
-            self.run()
-            return self._result(self.graph.result)
+            if self._unset:
+                self._require(name for name, t in self._names.items() if t not in self.graph.inputs)
+            kept = {at: _copy(self._tensors[at]) for at, _ in fitting if at not in self._places}
+            try:
+                for at, data in fitting:
+                    self._lend(at, data)
+                self._execute()
+                return self._result(self.graph.result)
+            finally:
+                for at, _ in fitting:
+                    self._lend(at, kept.get(at, self._tensors[at]))
+
+    def _require(self, names: Iterable[str]) -> None:
+        """RLX6018 when one of these inputs and parameters has no value."""
+        lacking = [name for name in names if name in self._unset]
+        if lacking:
+            fail("RLX6018", f"no value yet for {', '.join(f'`{n}`' for n in lacking)}", help="call `set_input`")
+
+    def _execute(self) -> None:
+        for step, args in self._steps:
+            step(*args)
+
+    def _direct_places(self) -> dict[int, list[tuple[list[Any], int]]]:
+        """Inputs that only kernels read, with the places among the arguments of nodes where they stand: a call puts the
+        caller's array there."""
+        graph = self.graph
+        written = {t for node in graph.nodes for t in node.outputs} | set(graph.outputs)
+        written |= {a for node in graph.nodes if node.packed for a in node.args if isinstance(a, int)}
+        sharing = [t.storage for t in graph.tensors]
+        places: dict[int, list[tuple[list[Any], int]]] = {}
+        for at in graph.inputs:
+            if at not in written and sharing.count(graph.tensors[at].storage) == 1:
+                places[at] = [
+                    (args, k)
+                    for node, (_, args) in zip(graph.nodes, self._steps, strict=True)
+                    for k, a in enumerate(node.args)
+                    if isinstance(a, int) and a == at
+                ]
+        return places
+
+    def _lend(self, at: int, data: NDArray) -> None:
+        """Let a run read an input's data where it is, or copy it where that cannot be."""
+        places = self._places.get(at)
+        if places is None:
+            np.copyto(self._tensors[at], data)
+            return
+        for args, k in places:
+            args[k] = data
 
     def _unfold(self, name: str, tree: Tree, arg: Any, ready: list[tuple[int, Any]]) -> None:
         if isinstance(tree, int):
@@ -164,7 +208,7 @@ class GraphExecutor:
         self.run()
         rows = []
         for node, (step, args) in zip(self.graph.nodes, self._steps, strict=True):
-            seconds = measure(step, args, number).mean
+            seconds = measure(step, tuple(args), number).mean
             rows.append(DebugRow(node, seconds, tuple(_copy(self._tensors[t]) for t in node.outputs)))
         return DebugReport(tuple(rows))
 
@@ -180,15 +224,15 @@ class GraphExecutor:
         return made[0] if len(made) == 1 else made
 
     # --- preparation --------------------------------------------------------------------------------------------------
-    def _step(self, node: GraphNode) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    def _step(self, node: GraphNode) -> tuple[Callable[..., Any], list[Any]]:
         """The call of a node: everything is checked here, once, so that running it checks nothing."""
-        args = tuple(self._argument(a) for a in node.args)
+        args = [self._argument(a) for a in node.args]
         if node.packed:
             return _guarded(node.function), args
         kernel = self._kernels.get(node.function)
         if kernel is None:
             unknown_function(node.function, "the library lacks the kernel", self._kernels)
-        Binder(kernel.signature).bind(args)
+        Binder(kernel.signature).bind(tuple(args))
         return kernel.run, args
 
     def _argument(self, arg: int | Literal) -> Any:
@@ -209,8 +253,10 @@ class GraphExecutor:
 
     def _fitting(self, at: int, value: Any) -> NDArray:
         """A caller's value as an array of the tensor's dtype and shape."""
-        tensor = self.graph.tensors[at]
         wanted = self._tensors[at]
+        if isinstance(value, np.ndarray) and value.dtype is wanted.dtype and value.shape == wanted.shape:
+            return as_tensor(value)
+        tensor = self.graph.tensors[at]
         made = convert(value, Expected("tensor", dtype(tensor.dtype), wanted.ndim))
         context = checks.err_ctx(
             f"parameter `{tensor.name}` of `{self.graph.name}`",

@@ -72,7 +72,9 @@ def test_inputs_and_outputs(built: GraphExecutorFactory) -> None:
     other = built.create_executor()
     other.run(x=X, y=Y)
     assert not np.array_equal(executor.get_output(0), other.get_output(0))
+    set_before = executor.get_input("x")
     result = executor["main"](X, Y)
+    np.testing.assert_array_equal(executor.get_input("x"), set_before)  # a call leaves what was set
     executor["main"](np.zeros_like(X), Y)
     np.testing.assert_array_equal(result[1], want[1])
 
