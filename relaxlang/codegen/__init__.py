@@ -6,7 +6,8 @@ can be called. `build_kernels(funcs, target)` and `load_kernels(compiled)` are t
 Reading order: `target`; `kernel` (the entry points) with `signature`, `cache` and `jit`; `function` (the C signature),
 `stmt`, `expr`, `access`, `memory`, `parallel` (writing LLVM text; `text` and `lltypes` below them); `intrinsics` and
 `calls`; then what is computed: `algebra` (operators on LLVM values), `arithmetic`, `casts`, `narrow`, `math_single`,
-`math_double`; `compile` drives LLVM; `pool` holds the threads; `library` writes shared libraries.
+`math_double`; `compile` drives LLVM; `workers` are processes that compile; `pool` holds the threads; `native` makes
+programs of Relax functions; `library` writes shared libraries.
 
 Whole programs are made by back ends, one for each kind of executor: `executors` lists them, `vm_module` (with `vm`, the
 bytecode, and `native`) and `graph` are two of them, `aot` with `c` is the third. `compilers` are for single functions.

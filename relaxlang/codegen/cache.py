@@ -37,6 +37,12 @@ def fetch(text: str, target: Target, compile: Callable[[str, Target], bytes]) ->
     return content
 
 
+def has(text: str, target: Target) -> bool:
+    """Whether the object code of an IR text is in the cache (an entry may turn out to be damaged all the same)."""
+    root = config.cache_dir
+    return root is not None and os.path.exists(os.path.join(root, "kernels", _entry(text, target)))
+
+
 def _entry(text: str, target: Target) -> str:
     parts = (str(VERSION), _llvm(), target.mcpu, target.mattr, str(target.opt_level), text)
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()

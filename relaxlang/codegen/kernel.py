@@ -16,6 +16,7 @@ from relaxlang.codegen.pool import LAUNCH, pool
 from relaxlang.codegen.processors import unfit
 from relaxlang.codegen.signature import signature_of
 from relaxlang.codegen.target import Target, as_target
+from relaxlang.codegen.workers import compile_missing
 from relaxlang.ir.tir import PrimFunc
 from relaxlang.passes.tir.lowering import lower
 from relaxlang.runtime.executable import Executable, ObjectCode
@@ -69,6 +70,7 @@ def build_kernels(
     They are lowered first as far as needed. Raises a diagnostic (RLX50xx) for what has no code on the target.
     """
     made = emit_kernels(funcs, target, own)
+    compile_missing([(kernel.llvm, kernel.target) for kernel in made.values()])
     for kernel in made.values():
         _ = kernel.code
     return made

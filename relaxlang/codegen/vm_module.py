@@ -1,5 +1,5 @@
-"""The virtual machine's back end: machine code for PrimFuncs, bytecode for Relax functions, of which machines make native
-code (`codegen.native`)."""
+"""The virtual machine's back end: machine code for PrimFuncs, bytecode for Relax functions, of which machines make
+native code (`codegen.native`)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 """The virtual machine: calls, conversions, control flow, closures, errors, threads, stepping."""
 
+import importlib
 import threading
+from functools import partialmethod
 
 import numpy as np
 import programs
@@ -17,6 +19,15 @@ from relaxlang.runtime.executable import Call, Ret
 from relaxlang.runtime.kernel import KernelSignature
 from relaxlang.runtime.ndarray import NDArray, ShapeTuple
 from relaxlang.runtime.vm import MAX_DEPTH, VirtualMachine
+
+
+@pytest.fixture(autouse=True, params=["bytecode", "native"])
+def exec_mode(request, monkeypatch):
+    """Every test runs in both modes."""
+    importlib.import_module("relaxlang.codegen")  # which makes native programs
+    make = VirtualMachine.__init__
+    monkeypatch.setattr(VirtualMachine, "__init__", partialmethod(make, exec_mode=request.param))
+    return request.param
 
 
 @pytest.fixture(autouse=True)

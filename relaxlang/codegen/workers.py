@@ -1,0 +1,94 @@
+"""Many kernels at once: what the cache lacks is compiled by several processes, which put it there.
+
+LLVM works under one lock in a process, so threads would gain nothing. A worker is a process of its own that imports
+LLVM and nothing of the caller's program; when it fails for whatever reason, the caller compiles what is missing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+
+from relaxlang.base.config import config
+from relaxlang.base.diagnostics import RelaxlangError
+from relaxlang.codegen import cache, compile
+from relaxlang.codegen.target import Target
+
+Job = tuple[str, Target]
+"""An IR text and the target to compile it for."""
+
+WORTHWHILE = 0.8
+"""Seconds of compiling from which on a second process, which takes 0.2 s to start, makes it shorter."""
+_PER_KERNEL, _PER_LINE = 0.01, 8e-5
+
+
+def compile_missing(jobs: Sequence[Job]) -> None:
+    """Compile what the cache lacks of `jobs` and put it there, in several processes if that is worthwhile. Without a
+    cache nothing is done."""
+    if config.cache_dir is None:
+        return
+    missing = {job: estimate(job) for job in jobs if not cache.has(*job)}
+    workers = min(_processors(), len(missing), 1 + int(sum(missing.values()) / WORTHWHILE))
+    if workers < 2 or not sys.executable or not all(Target(str(target)) == target for _, target in missing):
+        return
+    shares = _shares(missing, workers)
+    started: list[subprocess.Popen[bytes]] = []
+    with tempfile.TemporaryDirectory(prefix="relaxlang-") as folder:
+        try:
+            for number, share in enumerate(shares[1:]):
+                started.append(_start(os.path.join(folder, f"{number}.json"), share))
+            for text, target in shares[0]:
+                cache.fetch(text, target, compile.object_code)
+            for process in started:
+                process.wait()
+        finally:
+            for process in started:
+                if process.poll() is None:
+                    process.kill()
+                    process.wait()
+
+
+def estimate(job: Job) -> float:
+    """Roughly the seconds that a job takes."""
+    return _PER_KERNEL + _PER_LINE * job[0].count("\n")
+
+
+def _processors() -> int:
+    """The processes that may work at once: as many as there are threads for kernels, and processors."""
+    here = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(config.num_threads, here))
+
+
+def _shares(missing: dict[Job, float], workers: int) -> list[list[Job]]:
+    """The jobs dealt out so that all take about as long."""
+    shares: list[list[Job]] = [[] for _ in range(workers)]
+    loads = [0.0] * workers
+    for job, seconds in sorted(missing.items(), key=lambda item: -item[1]):
+        least = loads.index(min(loads))
+        shares[least].append(job)
+        loads[least] += seconds
+    return shares
+
+
+def _start(path: str, share: list[Job]) -> subprocess.Popen[bytes]:
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump([[text, str(target)] for text, target in share], file)
+    command = [sys.executable, "-c", "from relaxlang.codegen.workers import main; main()", path]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    silent = subprocess.DEVNULL
+    return subprocess.Popen(command, env=environment, stdin=silent, stdout=silent, stderr=silent)
+
+
+def main() -> None:
+    """What a worker does: compile the jobs in the file that its command line names."""
+    with open(sys.argv[1], encoding="utf-8") as file:
+        jobs = json.load(file)
+    for text, target in jobs:
+        try:
+            cache.fetch(text, Target(target), compile.object_code)
+        except RelaxlangError:  # the caller meets it too, and reports it
+            continue
