@@ -17,12 +17,16 @@ def fitted(graph: Graph, limit: int) -> Graph:
         return graph
     plan = plan_workspace(graph, {}, ALIGNMENT)
     made = _placed(graph, plan)
-    if made.workspace_bytes > limit:
-        outputs = made.workspace_bytes - plan.size
+    check_plan(graph.name, plan, made.workspace_bytes - plan.size, limit)
+    return made
+
+
+def check_plan(name: str, plan: Workspace, outputs: int, limit: int) -> None:
+    """RLX5034 when a function's plan and `outputs` more bytes are over the limit."""
+    if plan.size + outputs > limit:
         alive = [f"{p.block.size:,} bytes: {p.block.name}" for p in sorted(plan.alive[1], key=lambda p: -p.block.size)]
         more = [f"{outputs:,} bytes: outputs"] if outputs else []
-        refuse_workspace(graph.name, made.workspace_bytes, limit, (*alive, *more))
-    return made
+        refuse_workspace(name, plan.size + outputs, limit, (*alive, *more))
 
 
 def _placed(graph: Graph, plan: Workspace) -> Graph:

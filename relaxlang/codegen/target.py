@@ -1,4 +1,4 @@
-"""This machine as a target, and whether code for a target runs on it; `ir.configuration.target` says what targets are."""
+"""This machine as a target, and whether code runs on it; `ir.configuration.target` says what targets are."""
 
 from __future__ import annotations
 

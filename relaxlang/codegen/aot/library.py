@@ -21,10 +21,12 @@ from relaxlang.codegen.c.types import prefix
 from relaxlang.codegen.context import KernelContext
 from relaxlang.codegen.function import PREFIX, emit_function
 from relaxlang.codegen.graph import graphs_of
+from relaxlang.codegen.graph_workspace import check_plan
 from relaxlang.codegen.kernel import CompiledKernel, load_kernels
 from relaxlang.codegen.signature import signature_of
 from relaxlang.codegen.target import runs_here
 from relaxlang.ir.configuration.compiler_config import CompilerConfig
+from relaxlang.ir.configuration.executor import WORKSPACE_LIMIT
 from relaxlang.ir.configuration.target import Target
 from relaxlang.ir.module import IRModule
 from relaxlang.ir.tir import PrimFunc
@@ -193,6 +195,8 @@ def build_aot(lowered: IRModule, config: CompilerConfig) -> RuntimeModule:
                      {key: parameters[key] for key, _ in graph.parameters}, kernels, layout)
         for function, graph in graphs.items()
     )  # fmt: skip
+    for function, program in zip(graphs, programs):
+        check_plan(function, program.workspace, 0, int(options.options.get(WORKSPACE_LIMIT, program.workspace.size)))
     library = AotLibrary(name, programs, interface, target, parameters)
     if not graphs:
         fail("RLX5029", "the executor `aot` needs a Relax function", help="PrimFuncs alone are built with `vm`")
