@@ -85,7 +85,7 @@ class Rewriter(_Dispatch):
         """The node with its children rewritten; the same object when none changed."""
         cls = cast(Any, node.__class__)
         changed, values = False, []
-        for name in cls.FIELDS:
+        for name in _fields(cls):
             old = getattr(node, name)
             new = self.value(old)
             changed = changed or new is not old
@@ -117,8 +117,16 @@ class Rewriter(_Dispatch):
 
 def children(node: Node) -> Iterator[Node]:
     """The nodes in the fields of a node, in order; through tuples and mappings."""
-    for name in node.FIELDS:
+    for name in _fields(node.__class__):
         yield from _nodes(getattr(node, name))
+
+
+def _fields(cls: type) -> tuple[str, ...]:
+    try:
+        return cast(Any, cls).FIELDS  # type: ignore[no-any-return]
+    except AttributeError:
+        text = f"the IR is walked through from one of its nodes, such as `mod['main']`, not from a `{cls.__name__}`"
+        raise TypeError(text) from None
 
 
 def _nodes(value: Any) -> Iterator[Node]:

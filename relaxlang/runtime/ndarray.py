@@ -188,7 +188,10 @@ def array(x: Any, dtype: str | DType | None = None) -> NDArray:
         source = x if isinstance(x, np.ndarray) else np.asarray(x) if isinstance(x, np.generic) else _any_array(x)
     name = dtype_name(source.dtype) if dtype is None else str(dtype)
     made = empty(source.shape, name)
-    np.copyto(made, source, casting="unsafe")
+    try:
+        np.copyto(made, source, casting="unsafe")
+    except (TypeError, ValueError) as fault:  # objects that are no numbers
+        fail("RLX6002", f"a `{type(x).__name__}` cannot become a {name} tensor: {fault}")
     return made
 
 

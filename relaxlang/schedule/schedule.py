@@ -441,6 +441,7 @@ class Schedule:
         self._run("rfactor", (loop, factor_axis), {}, state, (made,))
         return made
 
+    @checked
     def pad_einsum(self, block: BlockRV | str, padding: Sequence[int]) -> None:
         """The axes of a sum of products get the next multiples of these numbers as extents, one an axis: its inputs are
         copied with zeros beyond their ends, and what is wanted is copied out of a larger output."""

@@ -13,6 +13,7 @@ from relaxlang import BlockBuilder, dpl, te
 from relaxlang.base.arguments import checked
 from relaxlang.base.diagnostics import DiagnosticError, RelaxlangError
 from relaxlang.ir.module import IRModule
+from relaxlang.ir.visit import Rewriter, Visitor
 
 X = relaxlang.Var("x", 'R.Tensor((3, 4), "float32")')
 ODD: list[Any] = [
@@ -118,3 +119,10 @@ def test_what_annotations_accept(args: tuple[Any, ...], kwargs: dict[str, Any], 
     else:
         with pytest.raises(DiagnosticError, match="RLX0454"):
             _example(*args, **kwargs)
+
+
+def test_visitors_start_from_nodes() -> None:
+    for start in (Visitor(), Rewriter()):
+        for value in (None, "x", IRModule({}), []):
+            with pytest.raises(TypeError, match="walked through from one of its nodes"):
+                start(value)
