@@ -37,15 +37,17 @@ _ERFC = (1.128567892863217, 0.6355514870456328, 0.1054041690894052, -0.022821546
 
 def exp(x: Num) -> Num:
     """e**x."""
-    return exp_in_parts(x)[0]
+    made, _, first, second = exp_in_parts(x)
+    return made * first * second
 
 
-def exp_in_parts(x: Num, rest: Num | None = None) -> tuple[Num, Num]:
-    """e**(x + rest), and what that lacks by its last rounding. `rest` is small (below 0.0125) while `x` may be far from
-    0: their sum is not rounded.
+def exp_in_parts(x: Num, rest: Num | None = None) -> tuple[Num, Num, Num, Num]:
+    """e**(x + rest) as a number between 1/2 and 2, what that lacks by its last rounding, and two powers of two to
+    multiply with, which end in a subnormal number or infinity with one rounding. `rest` is small (below 0.0125) while
+    `x` may be far from 0: their sum is not rounded.
 
-    e**x = e**r * 2**n, with n from a sum that leaves n + 254 in its low bits. Two powers of two, of half that each, end
-    in a subnormal number or infinity with one rounding. What 1 + r loses by rounding is added to the small terms.
+    e**x = e**r * 2**n, with n from a sum that leaves n + 254 in its low bits, half of it for each power. What 1 + r
+    loses by rounding is added to the small terms.
     """
     x = clamp(x, -104.0, 89.0)
     t = x * math.log2(math.e) + _EXPONENT
@@ -60,7 +62,7 @@ def exp_in_parts(x: Num, rest: Num | None = None) -> tuple[Num, Num]:
     doubled = t.bits("i32")
     half = doubled >> 1
     first, second = (half << 23).bits("float"), ((doubled - half) << 23).bits("float")
-    return made * first * second, (small - (made - one)) * first * second
+    return made, small - (made - one), first, second
 
 
 def clamp(x: Num, low: float, high: float) -> Num:
@@ -96,7 +98,8 @@ def tanh(x: Num) -> Num:
 
 def sigmoid(x: Num) -> Num:
     """1 / (1 + e**-x)."""
-    e, low = exp_in_parts(-x.abs())
+    made, low, first, second = exp_in_parts(-x.abs())
+    e, low = made * first * second, low * first * second
     total = e + 1.0
     below = x < 0.0
     top = below.where(e, 1.0)
@@ -127,7 +130,7 @@ def normcdf(x: Num) -> Num:
     size = x.abs()
     size = (size > 14.5).where(14.5, size)
     top = (size.bits("i32") & -4096).bits("float")  # its square is exact
-    decay, low = exp_in_parts(top * top * -0.5, (size + top) * (size - top) * -0.5)
+    decay, low, first, second = exp_in_parts(top * top * -0.5, (size + top) * (size - top) * -0.5)
     quarter = size * 0.25
     steep = quarter > 1.0
     divisor = quarter + 1.0
@@ -143,5 +146,5 @@ def normcdf(x: Num) -> Num:
     part = t * q
     lost = t.lost(q, part) + (lost * t + error * part)
     whole = decay * part
-    tail = whole + (decay.lost(part, whole) + low * part + decay * lost)
+    tail = (whole + (decay.lost(part, whole) + low * part + decay * lost)) * first * second
     return x.is_nan().where(x, (x < 0.0).where(tail, 1.0 - tail))

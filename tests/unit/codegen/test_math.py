@@ -61,7 +61,7 @@ UNARY: dict[str, tuple[Callable[[np.ndarray], np.ndarray], float, float]] = {
     "cos": (np.cos, -10, 10), "tan": (np.tan, -10, 10), "sinh": (np.sinh, -10, 10), "cosh": (np.cosh, -10, 10),
     "asinh": (np.arcsinh, -10, 10), "acosh": (np.arccosh, 1, 10), "atanh": (np.arctanh, -1, 1),
     "asin": (np.arcsin, -1, 1), "acos": (np.arccos, -1, 1), "atan": (np.arctan, -10, 10),
-    "normcdf": (normcdf, -12.8, 6), "sqrt": (np.sqrt, 0, 10), "rsqrt": (lambda x: 1 / np.sqrt(x), 0, 10),
+    "normcdf": (normcdf, -14.5, 6), "sqrt": (np.sqrt, 0, 10), "rsqrt": (lambda x: 1 / np.sqrt(x), 0, 10),
 }  # fmt: skip
 
 
