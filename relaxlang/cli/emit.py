@@ -112,6 +112,15 @@ def _nothing(c: Compilation) -> str:
     return ""
 
 
+def _graph(c: Compilation) -> str:
+    from relaxlang.runtime.graph_module import GraphExecutorFactory
+
+    program = c.program
+    if not isinstance(program, GraphExecutorFactory):
+        fail("RLX7003", "a graph is made by the executor `graph`", help="add `--executor=graph`")
+    return program.get_graph_json()
+
+
 def _memory(c: Compilation) -> str:
     from relaxlang.analysis.memory_report import memory_text, timelines
 
@@ -136,6 +145,7 @@ KINDS: dict[str, Kind] = {
     "lib": Kind(".a", "static library of --executor=aot, its header beside it", _static_library, True),
     "tar": Kind(".tar", "library of --executor=aot with parameters, metadata and memory report", _model_library, True),
     "vm": Kind(".vm.txt", "bytecode of the Relax functions, as text", lambda c: c.executable.as_text()),
+    "graph": Kind(".json", "JSON of --executor=graph: kernel calls over numbered storage", _graph),
     "memory": Kind(".memory.txt", "when which memory is needed, after planning (with a path ending in .html a page)",
                    _memory),
     "exe": Kind(".rlxe", "executable for `load_module` (with a path ending in .so a shared library)",
@@ -156,7 +166,7 @@ _WITH_HEADER = ("c", "obj", "lib")
 INLINE_BYTES = 1 << 16
 """A text with larger constants than this in all keeps them in a file beside it."""
 _PROGRAMS = ("rlx", "tir")  # what is shown in the colours of the language
-_PLAIN = ("vm", "exe", "none")  # what a built program can still be shown as
+_PLAIN = ("vm", "graph", "exe", "none")  # what a built program can still be shown as
 
 
 class Output(NamedTuple):

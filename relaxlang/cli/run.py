@@ -21,6 +21,8 @@ from relaxlang.runtime.ndarray import ShapeTuple, dtype_name, wrap
 
 if TYPE_CHECKING:
     from relaxlang.ir.module import AnyFunc
+    from relaxlang.ir.struct_info import StructInfo
+    from relaxlang.runtime.graph import Graph, Tree
     from relaxlang.runtime.module import RuntimeModule
 
 _NPY = "biufc"  # kinds of numpy dtypes that `.npy` files can hold
@@ -94,6 +96,7 @@ def parameters(function: AnyFunc | None, program: RuntimeModule, name: str) -> l
     from relaxlang.ir.relax import Function
     from relaxlang.ir.struct_info import tensor_info
     from relaxlang.ir.tir import PrimFunc
+    from relaxlang.runtime.graph_module import GraphExecutorFactory
 
     kernel = program.kernels.get(name)
     if isinstance(function, Function):
@@ -111,10 +114,25 @@ def parameters(function: AnyFunc | None, program: RuntimeModule, name: str) -> l
     for vm_function in program.executable.vm_functions():
         if vm_function.name == name:
             return [Parameter(p, None) for p in vm_function.params]
+    if isinstance(program, GraphExecutorFactory) and name in program.graphs:
+        graph = program.graphs[name]
+        return [Parameter(n, _tree_info(graph, tree)) for n, tree in graph.arguments]
     names = [n for n in program.function_names if n not in ("create_executor", "default")]
     near = did_you_mean(name, names)
     listed = "there are " + ", ".join(f"`{n}`" for n in names) if names else "the module has no functions"
     fail("RLX7005", f"there is no function `{name}`", help=f"did you mean `{near}`?" if near else listed)
+
+
+def _tree_info(graph: Graph, tree: Tree) -> StructInfo:
+    """The struct info of an argument of a graph."""
+    from relaxlang.base.dtype import dtype
+    from relaxlang.ir.prim import INT64, IntImm
+    from relaxlang.ir.struct_info import TupleStructInfo, tensor_info
+
+    if isinstance(tree, tuple):
+        return TupleStructInfo(tuple(_tree_info(graph, part) for part in tree))
+    tensor = graph.tensors[tree]
+    return tensor_info(tuple(IntImm(INT64, d) for d in tensor.shape), dtype(tensor.dtype))
 
 
 def _scalar(var: Any) -> Any:

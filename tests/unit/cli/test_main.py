@@ -187,6 +187,19 @@ def test_executors(run):
         assert text in run(*words).out
 
 
+def test_graphs(run, tmp_path):
+    (tmp_path / "static.rlx").write_text(
+        '@R.function\ndef main(x: R.Tensor((2, 3), "float32")):\n    return R.nn.relu(x)\n'
+    )
+    plain = run("static.rlx", "--run", "--random=0")
+    assert run("static.rlx", "--executor=graph", "--run", "--random=0").out == plain.out
+    assert '"kernel": "relu"' in run("static.rlx", "--executor=graph", "--emit=graph").out
+    assert run("static.rlx", "--executor=graph", "-o", "built.rlxe").code == 0
+    assert run("built.rlxe", "--run", "--random=0").out == plain.out
+    assert '"name": "x"' in run("built.rlxe", "--emit=graph").out
+    assert "add `--executor=graph`" in run("static.rlx", "--emit=graph").err
+
+
 def test_without_a_file(run):
     done = run()
     assert done.code == 2 and done.out == "" and done.err.startswith("usage: relaxc") and "no input file" in done.err
