@@ -1,7 +1,7 @@
 """Kernels that were elaborated once in this process: a second call of one signature costs a look-up.
 
-A signature is the definition, the attributes, and of each argument dtype and dimensions; symbolic ones count by their
-names, so that the kernel reads the same as one that is made anew.
+A signature is the definition, the attributes, and of each argument its dtype and dimensions or its constant value;
+symbolic dimensions count by their names, so that the kernel reads the same as one that is made anew.
 """
 
 from __future__ import annotations
@@ -78,23 +78,37 @@ def _signature(
     variables: dict[str, prim.Var] = {}
     places: dict[relax.Expr, int] = {}
     for leaf in given:
-        info = leaf.struct_info
-        if not isinstance(leaf, (relax.Var, relax.Constant)) or not isinstance(info, TensorStructInfo):
+        if isinstance(leaf, relax.PrimValue):
+            value = leaf.value
+            if not isinstance(value, (prim.IntImm, prim.FloatImm)):
+                return None
+            parts.append((value.dtype, repr(value.value)))
+            continue
+        info, of, values = leaf.struct_info, None, None
+        if isinstance(leaf, relax.ShapeExpr):
+            values = leaf.values
+        elif isinstance(leaf, (relax.Var, relax.Constant)) and isinstance(info, TensorStructInfo):
+            of, values = info.dtype, info.dims
+        dims = None if values is None else _dims(values, variables)
+        if dims is None:
             return None
-        if info.dims is None:
-            return None
-        dims: list[object] = []
-        for dim in info.dims:
-            if isinstance(dim, prim.IntImm):
-                dims.append(dim.value)
-                continue
-            for var in free_vars(dim):
-                if variables.setdefault(var.name, var) is not var:
-                    return None
-            dims.append((str(dim), tuple((v.name, type(v), v.dtype) for v in free_vars(dim))))
-        parts.append((places.setdefault(leaf, len(places)), info.dtype, tuple(dims)))
+        parts.append((places.setdefault(leaf, len(places)), of, dims))
     # As text, because 1, 1.0 and True are equal, and so are 0.0 and -0.0.
     return (*parts, *((name, repr(value)) for name, value in call.attrs.items())), variables
+
+
+def _dims(values: tuple[prim.PrimExpr, ...], variables: dict[str, prim.Var]) -> tuple[object, ...] | None:
+    """Dimensions by value, or by the text of the expression; None when two variables have one name."""
+    made: list[object] = []
+    for dim in values:
+        if isinstance(dim, prim.IntImm):
+            made.append(dim.value)
+            continue
+        free = free_vars(dim)
+        if any(variables.setdefault(var.name, var) is not var for var in free):
+            return None
+        made.append((str(dim), tuple((v.name, type(v), v.dtype) for v in free)))
+    return tuple(made)
 
 
 def _is_plain(value: object) -> bool:

@@ -61,6 +61,18 @@ def test_attributes_count_as_they_are_written() -> None:
     assert kernel("sum", x, axis=1).func is not kernel("sum", x, axis=1, keepdims=True).func
 
 
+def test_shapes_and_scalars_count_by_value() -> None:
+    def shape(*values: int) -> relax.ShapeExpr:
+        return relax.ShapeExpr(tuple(prim.IntImm(INT64, v) for v in values))
+
+    x, one, two = tensor(4, 6), prim.const(1, "int64"), prim.const(2, "int64")
+    assert kernel("reshape", x, shape(8, 3)).func is kernel("reshape", tensor(4, 6), shape(8, 3)).func
+    assert kernel("reshape", x, shape(8, 3)).func is not kernel("reshape", x, shape(3, 8)).func
+    limits = relax.PrimValue(one), relax.PrimValue(two)
+    assert kernel("clip", x, *limits).func is kernel("clip", x, *limits).func
+    assert kernel("clip", x, *limits).func is not kernel("clip", x, limits[0], limits[0]).func
+
+
 def test_weights_are_not_kept_alive() -> None:
     data = np.zeros((11, 13), "float32")
     gone = weakref.ref(data)
