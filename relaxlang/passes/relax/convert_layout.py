@@ -13,7 +13,7 @@ from relaxlang.base.suggest import suggestion
 from relaxlang.ir import prim, relax
 from relaxlang.ir.module import IRModule
 from relaxlang.ir.prim import PrimExpr
-from relaxlang.ir.struct_info import StructInfo, TupleStructInfo
+from relaxlang.ir.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
 from relaxlang.ir.visit import on
 from relaxlang.ops import Operators, default_operators
 from relaxlang.ops.layouts import is_packed, layout_axes
@@ -172,6 +172,9 @@ class _Converter(OperatorRewriter):
             return None
         infos = call.struct_info.fields if isinstance(call.struct_info, TupleStructInfo) else (call.struct_info,)
         if len(infos) != len(found.results) or any(plain_layout(i) is None for i in infos):
+            return None
+        shapes = [i.dims if isinstance(i, TensorStructInfo) else None for i in infos]
+        if not all(divides(layout, shape) for layout, shape in zip(found.results, shapes)):
             return None
         same = all(call.attrs.get(k) == v for k, v in found.attrs.items())
         return None if same and list(found.tensors) == plain else found

@@ -119,6 +119,21 @@ def test_what_follows_a_convolution_in_blocks(last: str) -> None:
     check(ONE.replace("LAST", last), tr.ConvertLayout(BLOCKS), INPUTS, rtol=1e-4, atol=1e-5, again=False)
 
 
+def test_blocks_that_a_result_would_not_fill() -> None:
+    text = """
+    @R.function
+    def main(x: R.Tensor((1, 4, 6, 6), "float32"), w: R.Tensor((4, 4, 1, 1), "float32")):
+        with R.dataflow():
+            a = R.nn.conv2d(x, w)
+            p = R.nn.max_pool2d(a, pool_size=(2, 2))
+            R.output(p)
+        return p
+    """
+    rows = tr.ConvertLayout({"nn.conv2d": ["NCHW2h", "OIHW"]})
+    made = check(text, rows, (array(1, 4, 6, 6), array(4, 4, 1, 1)), rtol=1e-4, again=False)
+    assert "R.Tensor((1, 4, 5, 5), " in made.script()
+
+
 def test_branches_and_tuples() -> None:
     text = """
     @R.function

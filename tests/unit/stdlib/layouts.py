@@ -18,7 +18,8 @@ def parts(layout: str) -> list[tuple[str, int]]:
 def pack(x: Array, letters: str, layout: str) -> Array:
     """A tensor whose dimensions are `letters`, in a layout."""
     block = {c: n for c, n in parts(layout) if n}
-    x = np.pad(x, [(0, -d % block.get(c, 1)) for c, d in zip(letters, x.shape)])
+    if block:
+        x = np.pad(x, [(0, -d % block.get(c, 1)) for c, d in zip(letters, x.shape)])
     shape: list[int] = []
     names: list[tuple[str, int]] = []
     for c, d in zip(letters, x.shape):
