@@ -217,6 +217,11 @@ COMPILER: dict[str, CodeInfo] = {
         "`R.func_attr({\"target\": {\"kind\": \"llvm\", \"compiler\": \"graph\"}})` has one function compiled by another "
         "compiler than the rest of its module; `register_compiler` adds compilers to `vm`, `graph` and `interpreter`.",
     ),
+    "RLX5036": CodeInfo(
+        "malformed configuration of a module",
+        "`mod_name` is a name that C allows, and the attributes `Executor`, `Runtime`, `targets` and `CompilerConfig` of a "
+        "module are mappings as `relaxlang.build` writes them.",
+    ),
     "RLX5034": CodeInfo(
         "workspace over its limit",
         "The option `workspace-byte-limit` of the executor says how many bytes the intermediates of a function may take; "

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from relaxlang.base.diagnostics import fail
 from relaxlang.ir.attrs import EMPTY, Attrs
 from relaxlang.ir.configuration.executor import Executor
-from relaxlang.ir.configuration.frozen import freeze_attrs
+from relaxlang.ir.configuration.frozen import FROZEN, freeze_attrs, frozen_names
 from relaxlang.ir.configuration.runtime import Runtime
-from relaxlang.ir.configuration.target import Target
+from relaxlang.ir.configuration.target import Target, read_targets
 from relaxlang.ir.module import IRModule
 
 EXECUTOR, RUNTIME, TARGETS, CONFIG = ATTRIBUTES = ("Executor", "Runtime", "targets", "CompilerConfig")
@@ -70,8 +71,8 @@ class CompilerConfig:
 
     def put_on(self, mod: IRModule) -> IRModule:
         """The module with this configuration as its attributes, which no later pass may change."""
-        bare = mod.with_attrs(mod.attrs.without(*ATTRIBUTES, "frozen_attrs"))
-        names = dict.fromkeys((*mod.attrs.get("frozen_attrs", ()), *ATTRIBUTES))
+        bare = mod.with_attrs(mod.attrs.without(*ATTRIBUTES, FROZEN))
+        names = dict.fromkeys((*frozen_names(mod), *ATTRIBUTES))
         return freeze_attrs(bare.with_attrs(Attrs({**bare.attrs, **self.to_attrs()})), *names)
 
     @staticmethod
@@ -83,12 +84,19 @@ class CompilerConfig:
         if RUNTIME in attrs:
             made = replace(made, runtime=Runtime(attrs[RUNTIME]))
         if TARGETS in attrs:
-            made = replace(made, targets={name: Target(spec) for name, spec in attrs[TARGETS].items()})
-        rest: Mapping[str, Any] = attrs.get(CONFIG, EMPTY)
+            made = replace(made, targets=read_targets(attrs[TARGETS]))
+        rest = _mapping(CONFIG, attrs.get(CONFIG, EMPTY))
         if "host_target" in rest:
             made = replace(made, host_target=Target(rest["host_target"]))
         return replace(
             made,
             mod_name=str(rest.get("mod_name", made.mod_name)),
-            pass_context=Attrs(rest.get("pass_context", EMPTY)),
+            pass_context=Attrs(_mapping("pass_context", rest.get("pass_context", EMPTY))),
         )
+
+
+def _mapping(name: str, value: Any) -> Mapping[str, Any]:
+    """What an attribute holds; RLX5036 when that is no mapping."""
+    if not isinstance(value, Mapping):
+        fail("RLX5036", f"the attribute `{name}` of the module is no mapping, but `{value}`")
+    return value

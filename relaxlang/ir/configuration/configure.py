@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from relaxlang.base.diagnostics import fail
@@ -11,10 +11,8 @@ from relaxlang.ir.configuration.compiler_config import EXECUTOR, RUNTIME, TARGET
 from relaxlang.ir.configuration.executor import EXECUTORS, Executor
 from relaxlang.ir.configuration.function_targets import require_targets, states_targets
 from relaxlang.ir.configuration.runtime import RUNTIMES, Runtime
-from relaxlang.ir.configuration.target import Target, as_target
+from relaxlang.ir.configuration.target import DEFAULT, Target, as_target, read_targets
 from relaxlang.ir.module import IRModule
-
-DEFAULT = "default"
 
 
 def configure(
@@ -31,6 +29,12 @@ def configure(
     An argument counts more than an attribute, an attribute more than a default; what old target texts say of executor
     and runtime counts where no argument does. RLX5022 to RLX5024, RLX5027 and the target's codes for what is wrong.
     """
+    if mod_name is not None and (
+        not isinstance(mod_name, str) or not mod_name.isidentifier() or not mod_name.isascii()
+    ):
+        fail(
+            "RLX5036", f"`{mod_name}` is no name of a module", help="`mod_name` is a name that C allows, as in `net_1`"
+        )
     of = CompilerConfig.of(mod)
     targets = _targets(mod, target, of)
     legacy = next((t.legacy for t in targets.values() if t.legacy), {})
@@ -68,29 +72,6 @@ def _targets(mod: IRModule, given: Any, of: CompilerConfig) -> dict[str, Target]
     if DEFAULT not in targets:
         require_targets(mod, why)
     return targets
-
-
-def read_targets(spec: Any) -> dict[str, Target]:
-    """Targets by name: of one target in any form, of a mapping from names to targets, or of a list, whose entry marked
-    `default` (or whose only one) is the default and whose others are named by their tag or text.
-
-    RLX5027 when a list has several defaults.
-    """
-    if isinstance(spec, Mapping) and "kind" not in spec and spec and all(_is_target(v) for v in spec.values()):
-        return {str(name): as_target(one) for name, one in spec.items()}
-    if not isinstance(spec, Sequence) or isinstance(spec, str):
-        return {DEFAULT: as_target(spec)}
-    if not spec:
-        fail("RLX5003", "the list of targets is empty")
-    read = [as_target(one) for one in spec]
-    marked = [t for t in read if t.options.get(DEFAULT)] or (read if len(read) == 1 else [])
-    if len(marked) > 1:
-        fail("RLX5027", f"{len(marked)} targets of the list are marked as the default: {', '.join(map(str, marked))}")
-    return {DEFAULT if t in marked else str(t.options.get("tag", t)): t.without(DEFAULT) for t in read}
-
-
-def _is_target(value: Any) -> bool:
-    return isinstance(value, (Target, Mapping)) or (isinstance(value, str) and bool(value.strip()))
 
 
 def _legacy(options: Mapping[str, Any]) -> tuple[Executor | None, Runtime | None]:

@@ -18,8 +18,16 @@ def freeze_attrs(mod: IRModule, *names: str) -> IRModule:
     for name in names:
         if name not in mod.attrs:
             fail("RLX3141", f"the module has no attribute `{name}` to freeze")
-    listed = tuple(dict.fromkeys((*mod.attrs.get(FROZEN, ()), *names)))
+    listed = tuple(dict.fromkeys((*frozen_names(mod), *names)))
     return mod.with_attrs(mod.attrs.set(FROZEN, listed))
+
+
+def frozen_names(mod: IRModule) -> tuple[str, ...]:
+    """The names of a module's frozen attributes. RLX3141 when the list of them is none."""
+    listed = mod.attrs.get(FROZEN, ())
+    if not isinstance(listed, tuple) or not all(isinstance(name, str) for name in listed):
+        fail("RLX3141", f"`{FROZEN}` is a list of names, not `{listed}`")
+    return listed
 
 
 def check_frozen(before: IRModule, after: IRModule, step: str) -> None:
@@ -28,14 +36,14 @@ def check_frozen(before: IRModule, after: IRModule, step: str) -> None:
         return
     from relaxlang.ir.structural import structural_equal
 
-    listed = before.attrs[FROZEN]
+    listed = frozen_names(before)
     for name in listed:
         if name not in after.attrs:
             _stop(step, "drops", name)
-        old, new = before.attrs.get(name), after.attrs[name]
+        old, new = before.attrs.get(name), after.attrs.get(name)
         if old is not new and not structural_equal(old, new):
             _stop(step, "changes", name)
-    if not set(listed) <= set(after.attrs.get(FROZEN, ())):
+    if not set(listed) <= set(frozen_names(after)):
         _stop(step, "changes", FROZEN)
 
 

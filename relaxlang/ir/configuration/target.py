@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import shlex
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar, Token
 from typing import Any
 
@@ -61,6 +61,9 @@ _TAGS: dict[str, Mapping[str, Any]] = {
     "x86/v3": {"kind": "llvm", "mcpu": "x86-64-v3"},
     "x86/v4": {"kind": "llvm", "mcpu": "x86-64-v4"},
 }
+
+DEFAULT = "default"
+"""Among several targets: the name of the one of functions that state none; the option that marks it in a list."""
 
 LEGACY = (
     "executor", "runtime", "unpacked-api", "interface-api", "link-params", "system-lib", "workspace-byte-alignment",
@@ -204,6 +207,29 @@ class Target:
 def as_target(spec: Any) -> Target:
     """`spec` as a Target: one already, a text, a mapping, or None for this machine."""
     return spec if isinstance(spec, Target) else Target(spec)
+
+
+def read_targets(spec: Any) -> dict[str, Target]:
+    """Targets by name: of one target in any form, of a mapping from names to targets, or of a list, whose entry marked
+    `default` (or whose only one) is the default and whose others are named by their tag or text.
+
+    RLX5027 when a list has several defaults.
+    """
+    if isinstance(spec, Mapping) and "kind" not in spec and spec and all(_is_target(v) for v in spec.values()):
+        return {str(name): as_target(one) for name, one in spec.items()}
+    if not isinstance(spec, Sequence) or isinstance(spec, str):
+        return {DEFAULT: as_target(spec)}
+    if not spec:
+        fail("RLX5003", "the list of targets is empty")
+    read = [as_target(one) for one in spec]
+    marked = [t for t in read if t.options.get(DEFAULT)] or (read if len(read) == 1 else [])
+    if len(marked) > 1:
+        fail("RLX5027", f"{len(marked)} targets of the list are marked as the default: {', '.join(map(str, marked))}")
+    return {DEFAULT if t in marked else str(t.options.get("tag", t)): t.without(DEFAULT) for t in read}
+
+
+def _is_target(value: Any) -> bool:
+    return isinstance(value, (Target, Mapping)) or (isinstance(value, str) and bool(value.strip()))
 
 
 def register_tag(name: str, config: Mapping[str, Any], override: bool = False) -> None:

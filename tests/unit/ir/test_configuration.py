@@ -8,11 +8,12 @@ import pytest
 import relaxlang
 from relaxlang import CompilerConfig, Executor, Runtime, Target
 from relaxlang.base.diagnostics import DiagnosticError
-from relaxlang.ir.configuration.configure import configure, read_targets
+from relaxlang.ir.attrs import Attrs
+from relaxlang.ir.configuration.configure import configure
 from relaxlang.ir.configuration.executor import EXECUTORS
 from relaxlang.ir.configuration.function_targets import without_target
 from relaxlang.ir.configuration.kinds import Codes, Kind, Kinds, Option
-from relaxlang.ir.configuration.target import list_tags, register_tag
+from relaxlang.ir.configuration.target import list_tags, read_targets, register_tag
 from relaxlang.ir.module import IRModule
 
 TEXT = """
@@ -173,3 +174,28 @@ def test_host_by_both_ways() -> None:
     by_argument = configure(module(), "llvm -mcpu=x86-64", "llvm -mcpu=x86-64-v2")
     in_target = configure(module(), Target("llvm -mcpu=x86-64", host="llvm -mcpu=x86-64-v2"))
     assert by_argument == in_target and by_argument.host_target == Target("llvm -mcpu=x86-64-v2")
+
+
+@pytest.mark.parametrize(
+    ("attrs", "code"),
+    [
+        ({"Executor": 3}, "RLX5024"), ({"Executor": {"kind": "x"}}, "RLX5022"), ({"targets": 3}, "RLX5003"),
+        ({"CompilerConfig": 3}, "RLX5036"), ({"CompilerConfig": {"pass_context": 3}}, "RLX5036"),
+        ({"frozen_attrs": 3}, "RLX3141"), ({"frozen_attrs": ["missing"]}, "RLX3141"),
+    ],
+)  # fmt: skip
+def test_malformed_attributes(attrs: dict[str, Any], code: str) -> None:
+    mod = module().with_attrs(Attrs(attrs))
+    assert code in failure(lambda: configure(mod).put_on(mod))
+
+
+def test_names_that_a_module_cannot_have() -> None:
+    assert "RLX5036" in failure(configure, module(), mod_name="a b") and "RLX5036" in failure(
+        relaxlang.build, module(), mod_name=""
+    )
+    assert "RLX5003" in failure(relaxlang.build, module("3", "3"))
+
+
+def test_targets_on_a_module_may_be_a_list() -> None:
+    mod = module().with_attrs(Attrs({"targets": ["llvm -mcpu=x86-64"]}))
+    assert CompilerConfig.of(mod).primitive_target == Target("llvm -mcpu=x86-64")
