@@ -80,12 +80,14 @@ def in_process_kernels(
 
 
 def kernel_targets(lowered: IRModule, config: CompilerConfig) -> dict[str, Target]:
-    """The target of each PrimFunc: its own, or the default. RLX5027, with their names, for those that have neither."""
+    """The target of each PrimFunc: its own, or the default, which for the computation of shapes is the host's. RLX5027,
+    with their names, for those that have neither."""
     found: dict[str, Target] = {}
     lacking = []
     for name, func in lowered.prim_funcs():
         own = function_target(func, config.targets)
-        target = config.primitive_target if own is None else own.target
+        default = config.shape_target if func.attrs.get("tir.is_host_func") else config.primitive_target
+        target = default if own is None else own.target
         if target is None:
             lacking.append(name)
         else:

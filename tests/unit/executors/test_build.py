@@ -112,6 +112,24 @@ def test_targets_of_functions() -> None:
     np.testing.assert_array_equal(built["main"](X, W), 2 * (X + W))
 
 
+def test_shapes_are_computed_on_the_host() -> None:
+    text = '@R.function\ndef main(x: R.Tensor((n, m), "float32")):\n    return R.reshape(x, (n * m,))\n'
+    built = relaxlang.build(relaxlang.parse(text), "llvm -mcpu=x86-64-v2", "llvm -mcpu=x86-64")
+    names = [k.name for k in built.executable.kernel_signatures()]
+    cpus = dict(zip(names, (o.cpu for o in built.executable.objects), strict=True))
+    assert set(cpus.values()) == {"x86-64", "x86-64-v2"} and cpus["shape_func"] == "x86-64"
+    np.testing.assert_array_equal(built["main"](np.ones((2, 3), np.float32)), np.ones(6))
+
+
+@pytest.mark.parametrize("executor", ["graph", "vm"])
+def test_every_stage_of_lowering_builds(executor: str) -> None:
+    passes = pipeline("default").passes
+    for end in range(len(passes) + 1):
+        lowered = relaxlang.lower(STATIC, passes[:end])
+        built = relaxlang.build(lowered, executor=executor, pipeline="minimum")
+        np.testing.assert_array_equal(built["main"](X, W), 2 * (X + W), str(end))
+
+
 def test_targets_that_an_executor_cannot_use() -> None:
     assert "RLX5028" in failure(relaxlang.build, STATIC, "c") and "`llvm`" in failure(relaxlang.build, STATIC, "c")
     assert "RLX5028" in failure(relaxlang.build, STATIC, runtime="c", executor="graph")
