@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from relaxlang.base.dtype import DType
+from relaxlang.base.dtype import DType, DTypeError
 from relaxlang.base.source import Span
 from relaxlang.base.suggest import suggestion
 from relaxlang.ir import prim, tir
@@ -98,7 +98,10 @@ class Evaluator:
         for side, other in ((a, b), (b, a)):
             if type(side) is int and isinstance(other, PrimExpr):
                 check_fits(side, other.dtype.scalar, span)
-        left, right = prim.match(a, b)
+        try:
+            left, right = prim.match(a, b)
+        except DTypeError as fault:
+            raise error("RLX0112", f"`{op}` is not defined here: {fault}", span) from None
         if op in _INTRINSIC_OPS:
             if op in ("<<", ">>"):
                 check_shift(left.dtype, right, span)

@@ -15,7 +15,7 @@ from relaxlang.ir.module import VDevice
 from relaxlang.ir.prim import BOOL, INT64, IntImm, PrimExpr
 from relaxlang.ops import python_api as op
 from relaxlang.syntax.core_ops import CORE_OPS
-from relaxlang.syntax.struct_info import bound_vars, erase
+from relaxlang.syntax.struct_info import BaseCheck, base_check, bound_vars, erase
 from tests.property import random_values as values
 from tests.property.choices import Choices
 from tests.property.random_prim_exprs import Expressions, Scope
@@ -174,6 +174,8 @@ class Body:
         new: list[prim.Var] = []
         value = self.c.pick(self.vars)
         info = self.of.info(list(self.dims), 1, new)
+        if base_check(info, value.struct_info or si.OBJECT) is BaseCheck.NEVER:
+            info = si.OBJECT  # a cast that cannot succeed is an error
         self.dims += bound_vars((info,))
         self.dims[:] = list(dict.fromkeys(self.dims))
         return relax.MatchCast(self.var(info), value, info)

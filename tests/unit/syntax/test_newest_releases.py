@@ -146,3 +146,8 @@ P[0, 0] = Q[0, 0] + U[0, 0]"""
 def test_attributes_in_a_dict() -> None:
     text = back(kernel('T.attr({"a": 1, "b": "x"})\nA[0] = T.float32(1)'))
     assert 'T.attr(0, "a", 1)' in text and 'T.attr(0, "b", "x")' in text
+
+
+def test_vectors_and_carried_calls_do_not_mix() -> None:
+    with pytest.raises(DiagnosticError, match="not defined here"):
+        parse(kernel("T.evaluate(T.ptx.x(3) + A[T.Ramp(0, 1, 2)])"))
