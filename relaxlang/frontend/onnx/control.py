@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from relaxlang.frontend.onnx.graph import Graph, item
+from relaxlang.frontend.onnx.loops import Loop
 from relaxlang.frontend.onnx.node import Node
 from relaxlang.frontend.onnx.values import Known, Result, Sequence, Value
 from relaxlang.ir import relax
 from relaxlang.ops import python_api as op
 
-MAX_UNROLLED = 4096
+MAX_UNROLLED = 2048
 """Nodes that an unrolled loop may come to."""
 
 
@@ -59,18 +60,17 @@ def _truth(value: Value) -> bool | None:
 
 
 def loop(g: Graph, n: Node) -> Result:
-    """Loop: unrolled, so the number of turns must be known, and the condition either constant or known in each turn."""
+    """Loop: unrolled when the number of turns is known and small, otherwise a function that calls itself."""
     body = n.graph("body")
     trips = n.input(0)
-    most = None if trips is None else int(g.ints(trips, "the number of turns")[0]) if isinstance(trips, Known) else -1
-    if most == -1:
-        n.unsupported("whose number of turns is known only at run time")
+    known = trips is None or (isinstance(trips, Known) and not trips.is_symbolic)
+    most = int(g.ints(trips, "the number of turns")[0]) if known and trips is not None else None
     carried: list[Value] = list(n.inputs[2:])
+    if not known or not _unrolls(body, most, n.input(1)):
+        return Loop(g, n, body, carried).run(trips, n.input(1))
     scanned: list[list[Value]] = [[] for _ in range(len(body.output) - 1 - len(carried))]
     going, turn = _truth(n.input(1)), 0
     while going and (most is None or turn < most):
-        if (turn + 1) * max(len(body.node), 1) > MAX_UNROLLED:
-            n.unsupported(f"of more than {MAX_UNROLLED} nodes when it is unrolled")
         inner = g.inner()
         index = Known(np.array(turn, dtype=np.int64))
         results = _run(inner, body, [index, Known(np.array(True)), *carried])
@@ -83,6 +83,20 @@ def loop(g: Graph, n: Node) -> Result:
         n.unsupported("whose condition is known only at run time")
     outputs = [body.output[1 + len(carried) + k] for k in range(len(scanned))]
     return (*carried, *(_stacked(g, n, column, 0, out) for column, out in zip(scanned, outputs)))
+
+
+def _unrolls(body: Any, most: int | None, going: Value) -> bool:
+    """Whether a loop has few turns, and ends only when they are over: its body passes the condition on."""
+    if most is None or most * max(len(body.node), 1) > MAX_UNROLLED or _truth(going) is None:
+        return False
+    flag = body.output[0].name
+    passed = {body.input[1].name}
+    for node in body.node:
+        if node.op_type in ("Identity", "Constant") and (not node.input or node.input[0] in passed):
+            passed.update(node.output)
+        if node.op_type == "Cast" and node.input[0] in passed:
+            passed.update(node.output)
+    return flag in passed or flag in {t.name for t in body.initializer}
 
 
 def _stacked(g: Graph, n: Node, values: list[Value], axis: int, declared: Any) -> Value:

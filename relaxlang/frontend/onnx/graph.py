@@ -100,14 +100,23 @@ class Graph:
         return self.versions[domain]
 
     def _lookup(self, name: str, proto: Any, version: int) -> Value:
-        if not name:
-            return None
+        found = self.find(name) if name else None
+        if name and found is None and not self._has(name):
+            fail("RLX8003", f"nothing before {describe(proto, version)} computes its input `{name}`")
+        return found
+
+    def find(self, name: str) -> Value:
+        """The value of a name, in this graph or one around it; None when there is none."""
         at: Graph | None = self
-        while at is not None:
-            if name in at.values:
-                return at.values[name]
+        while at is not None and name not in at.values:
             at = at.outer
-        fail("RLX8003", f"nothing before {describe(proto, version)} computes its input `{name}`")
+        return None if at is None else at.values[name]
+
+    def _has(self, name: str) -> bool:
+        at: Graph | None = self
+        while at is not None and name not in at.values:
+            at = at.outer
+        return at is not None
 
     def _check(self, node: Node) -> None:
         """RLX8003 when a node breaks its operator's rules: the number of inputs, the kinds of attributes."""
@@ -363,25 +372,30 @@ class Graph:
 
     # --- graphs inside ------------------------------------------------------------------------------------------------
     @contextmanager
-    def sequence(self) -> Iterator[list[relax.SeqExpr]]:
-        """A run of bindings of its own; what is read or made in it is not known outside."""
+    def sealed(self) -> Iterator[None]:
+        """What is read or made within it is not known after it."""
         constants, read = dict(self._constants), dict(self._read)
-        with self.bb.sequence() as finished:
+        try:
+            yield
+        finally:
+            for made in [k for k in self._constants if k not in constants]:
+                del self._constants[made]
+            for var in [v for v in self._read if v not in read]:
+                del self._read[var]
+
+    @contextmanager
+    def sequence(self) -> Iterator[list[relax.SeqExpr]]:
+        """A run of bindings of its own, for a branch."""
+        with self.sealed(), self.bb.sequence() as finished:
             yield finished
-        for table, before in ((self._constants, constants), (self._read, read)):
-            for key in [k for k in table if k not in before]:
-                del table[key]  # type: ignore[arg-type]
 
     def outputs_of(self, graph: Any) -> list[Value]:
         """The values of a graph's outputs, after its nodes were run."""
         found: list[Value] = []
         for output in graph.output:
-            at: Graph | None = self
-            while at is not None and output.name not in at.values:
-                at = at.outer
-            if at is None:
+            if not self._has(output.name):
                 fail("RLX8003", f"nothing computes the output `{output.name}`")
-            found.append(at.values[output.name])
+            found.append(self.find(output.name))
         return found
 
 

@@ -137,6 +137,30 @@ def roi_align(g: Graph, n: Node) -> Value:
     )  # fmt: skip
 
 
+def non_max_suppression(g: Graph, n: Node) -> Value:
+    """NonMaxSuppression: rows (batch, class, box) of the boxes that are kept, as many as is known at run time."""
+    boxes, scores = g.tensor(n.input(0)), g.tensor(n.input(1))
+    if n.int("center_point_box", 0):
+        centre, size = (op.strided_slice(boxes, [2], [k], [k + 2]) for k in (0, 2))
+        half = op.multiply(size, g.like(0.5, boxes))
+        corners = (op.subtract(centre, half), op.add(centre, half))
+        flipped = [op.flip(c, 2) for c in corners]  # x and y become y and x
+        boxes = op.concat(tuple(flipped), axis=2)
+    most, overlap = (_scalar_or(g, n.input(k), 0, of) for k, of in ((2, "int64"), (3, "float32")))
+    least = _scalar_or(g, n.input(4), float("-inf"), "float32")
+    both = g.bb.emit(op.vision.all_class_non_max_suppression(boxes, scores, most, overlap, least))
+    rows, count = (g.bb.emit(item(both, k)) for k in (0, 1))
+    return op.strided_slice(rows, [0], [0], [g.scalar(count, "the number of boxes")], assume_inbound=True)
+
+
+def _scalar_or(g: Graph, value: Value, default: float, of: str) -> relax.Expr:
+    """An optional tensor of one element, without dimensions."""
+    if value is None:
+        return relax.Constant(np.array(default, dtype=of))
+    made: relax.Expr = op.reshape(g.tensor(value), ())
+    return made
+
+
 def array_feature_extractor(g: Graph, n: Node) -> Value:
     """ai.onnx.ml.ArrayFeatureExtractor: columns by number."""
     x = g.tensor(n.input(0))

@@ -70,7 +70,8 @@ _ONNX: dict[str, Converter] = {
     "RMSNormalization": norm.rms_normalization,
     # places
     "Compress": index.compress, "Gather": index.gather, "GatherElements": index.gather_elements,
-    "GatherND": index.gather_nd, "NonZero": index.non_zero, "OneHot": index.one_hot,
+    "GatherND": index.gather_nd, "NonMaxSuppression": index.non_max_suppression,
+    "NonZero": index.non_zero, "OneHot": index.one_hot,
     "ReverseSequence": index.reverse_sequence, "RoiAlign": index.roi_align, "Scatter": index.scatter_elements,
     "ScatterElements": index.scatter_elements, "ScatterND": index.scatter_nd, "Unique": index.unique,
     # images

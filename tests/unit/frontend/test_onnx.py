@@ -96,6 +96,30 @@ def test_loops_are_unrolled() -> None:
     same(m.model(*m("Loop", m.constant(4), m.constant(True), x, outputs=2, body=inner)), random(3))
 
 
+@pytest.mark.parametrize("limit, turns", [(0.0, 0), (10.0, 3), (1e9, 5)])
+def test_loops_whose_end_is_known_at_run_time(limit: float, turns: int) -> None:
+    m, body = Maker(), Maker()
+    x, most, limits = m.input("x", ("n",)), m.input("most", (), "int64"), m.input("limit", ())
+    _, _, value = body.input("turn", (), "int64"), body.input("going", (), "bool"), body.input("value", ("k",))
+    doubled = body("Add", value, value)
+    going = body("Less", body("ReduceSum", doubled, keepdims=0), limits)
+    grown = body("Concat", doubled, x, axis=0)
+    inner = body.graph(going, grown, body("ReduceSum", doubled, keepdims=0))
+    total = m("ReduceSum", x, keepdims=0)
+    model = m.model(*m("Loop", most, m("Less", total, limits), x, outputs=2, body=inner))
+    vm = relaxlang.VirtualMachine(relaxlang.build(from_onnx(model)))
+    value, sums, wanted = np.array([1.0, 0.5], "float32"), [], 1.5 < limit
+    final, given = value, value
+    while wanted and len(sums) < 5:
+        doubled = final + final
+        sums.append(doubled.sum())
+        wanted, final = doubled.sum() < limit, np.concatenate([doubled, given])
+    got = vm["main"](given, np.array(5), np.array(limit, "float32"))
+    assert len(sums) == turns
+    np.testing.assert_allclose(got[0], final)
+    np.testing.assert_allclose(got[1], np.array(sums, "float32"))
+
+
 @pytest.mark.parametrize("op, gates", [("LSTM", 4), ("GRU", 3), ("RNN", 1)])
 def test_recurrent_layers(op: str, gates: int) -> None:
     m = Maker(14)
