@@ -6,14 +6,19 @@ from relaxlang.base.dtype import dtype
 from relaxlang.codegen.native import checks, kernels
 from relaxlang.codegen.native.checks import DONE
 from relaxlang.codegen.native.emitter import Emitter, FastPath
+from relaxlang.codegen.native.frame import UNLIKELY
 from relaxlang.codegen.native.kinds import (
     BLOCK,
     BOOL,
     INT,
+    NOTHING,
+    OBJECT,
     Block,
     Bool,
+    Bound,
     Heap,
     Int,
+    Object,
     Reference,
     Shape,
     Tensor,
@@ -22,7 +27,7 @@ from relaxlang.codegen.native.kinds import (
 )
 from relaxlang.codegen.native.table import RefuseReshape, RefuseStorage, RefuseTensor
 from relaxlang.runtime.builtins import MakeShapeCode
-from relaxlang.runtime.executable import VOID, Call, Func, KernelFunction, PackedFunction
+from relaxlang.runtime.executable import VOID, Call, Func, KernelFunction, PackedFunction, VMFunction
 
 _HEAP_USERS = frozenset({
     "vm.builtin.match_shape", "vm.builtin.make_shape", "vm.builtin.match_prim_value", "vm.builtin.make_prim_value",
@@ -207,9 +212,43 @@ def make_tuple(em: Emitter, call: Call) -> Value | None:
 def tuple_getitem(em: Emitter, call: Call) -> Value | None:
     """`(values, index)`."""
     value, index = em.operand(call.args[0]), em.literal(call.args[1])
-    if not isinstance(value.kind, Tuple) or type(index) is not int or not 0 <= index < len(value.kind.fields):
+    if type(index) is not int or index < 0:
         return None
-    return em.copy(value.fields()[index])
+    if isinstance(value.kind, Tuple) and index < len(value.kind.fields):
+        return em.copy(value.fields()[index])
+    if not isinstance(value.kind, Object) or value.kind.borrowed:
+        return None
+    at = em.at
+    item = at.call("ptr", em.program.function("rlx_item"), ("ptr", value.parts[0]), ("i64", str(index)))
+    before, slow, go = at.block, at.label("slow"), at.label("got")
+    at.branch_if(at.value(f"icmp eq ptr {item}, null"), slow, go, UNLIKELY)
+    at.start(slow)
+    other = em.step(call).parts[0]
+    after = at.block
+    at.start(go)
+    return Value(OBJECT, (at.value(f"phi ptr [ {item}, %{before} ], [ {other}, %{after} ]"),))
+
+
+def make_closure(em: Emitter, call: Call) -> Value | None:
+    """`(function, *captured)`."""
+    target = call.args[0]
+    if not isinstance(target, Func) or not isinstance(em.executable.functions[target.index], VMFunction):
+        return None
+    fields = [em.copy(em.operand(a)) for a in call.args[1:]]
+    kind = Bound(target.index, tuple(f.kind for f in fields))
+    return Value(kind, tuple(p for f in fields for p in f.parts))
+
+
+def invoke_closure(em: Emitter, call: Call) -> Value | None:
+    """`(vm, closure, *args)`: directly where the function is known."""
+    closure = em.operand(call.args[1]) if len(call.args) > 1 else Value(NOTHING)
+    if not isinstance(closure.kind, Bound):
+        return None
+    values = [*(em.operand(a) for a in call.args[2:]), *closure.fields()]
+    callee = em.executable.functions[closure.kind.function]
+    if not isinstance(callee, VMFunction) or len(callee.params) != len(values):
+        return None
+    return em.call_relax(closure.kind.function, values)
 
 
 def read_if_cond(em: Emitter, call: Call) -> Value | None:
@@ -248,9 +287,9 @@ FAST: dict[str, FastPath] = {
     f"vm.builtin.{function.__name__}": function
     for function in (
         alloc_shape_heap, make_shape, make_prim_value, shape_of, alloc_storage, alloc_tensor, reshape, copy, null_value,
-        make_tuple, tuple_getitem, read_if_cond, call_tir_dyn, checks.check_tensor_info, checks.check_shape_info,
-        checks.check_tuple_info, checks.check_prim_value_info, checks.check_shape_value, checks.check_bounds,
-        checks.match_shape, checks.match_prim_value,
+        make_tuple, tuple_getitem, make_closure, invoke_closure, read_if_cond, call_tir_dyn, checks.check_tensor_info,
+        checks.check_shape_info, checks.check_tuple_info, checks.check_prim_value_info, checks.check_shape_value,
+        checks.check_bounds, checks.match_shape, checks.match_prim_value,
     )
 }  # fmt: skip
 """The builtins that have a fast path."""

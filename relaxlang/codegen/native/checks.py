@@ -80,17 +80,40 @@ def check_prim_value_info(em: Emitter, call: Call) -> Value | None:
     value = em.read(register)
     if (isinstance(value.kind, Int) and dtype.name == "int64") or (isinstance(value.kind, Bool) and dtype.is_bool):
         return DONE
-    if not isinstance(value.kind, Object) or not value.kind.borrowed:
+    if not isinstance(value.kind, Object) or not value.kind.borrowed or dtype.bits > 64:
         return None
-    made = em.step(call)
-    em.drop_result(made)
+    held = value.parts[0]
     if dtype.is_bool:
-        yes = em.at.value(f"icmp eq ptr {value.parts[0]}, {em.object(Fixed(True))}")
+        yes = em.at.value(f"icmp eq ptr {held}, {em.object(Fixed(True))}")
+        no = em.at.value(f"icmp eq ptr {held}, {em.object(Fixed(False))}")
+        em.in_python_unless(em.at.value(f"or i1 {yes}, {no}"), call)
         em.refine(register, Value(BOOL, (yes,)))
+    elif dtype.is_float:
+        em.in_python_unless(is_float(em, held), call)
     elif dtype.is_integer and (dtype.bits < 64 or dtype.is_int):
-        number = em.at.call("i64", em.program.function("PyLong_AsLongLong"), ("ptr", value.parts[0]))
+        number, good = _read_int(em, held, dtype)
+        em.in_python_unless(good, call)
         em.refine(register, Value(INT, (number,)))
+    else:
+        return None
     return DONE
+
+
+def is_float(em: Emitter, value: str) -> str:
+    """Whether an object is a float and nothing derived from it."""
+    return em.at.value(f"icmp eq ptr {em.load_field(value, layout.TYPE)}, {em.object(Fixed(float))}")
+
+
+def _read_int(em: Emitter, value: str, dtype: DType) -> tuple[str, str]:
+    """The integer that an object is, and the condition under which it is one that fits a dtype."""
+    word = em.words(["0"])
+    good = em.at.call("i1", em.program.function("rlx_int"), ("ptr", value), ("ptr", word))
+    number = em.at.value(f"load i64, ptr {word}")
+    if dtype.bits == 64:
+        return number, good
+    extend, narrow = "sext" if dtype.is_int else "zext", em.at.value(f"trunc i64 {number} to i{dtype.bits}")
+    fits = em.at.value(f"icmp eq i64 {number}, {em.at.value(f'{extend} i{dtype.bits} {narrow} to i64')}")
+    return number, em.at.value(f"and i1 {good}, {fits}")
 
 
 def check_shape_value(em: Emitter, call: Call) -> Value | None:

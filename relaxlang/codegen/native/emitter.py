@@ -214,7 +214,7 @@ class Emitter(Frame):
     def _call(self, call: Call) -> None:
         function = self.executable.functions[call.func]
         if isinstance(function, VMFunction):
-            result = self._call_relax(call)
+            result = self.call_relax(call.func, [self.operand(a) for a in call.args])
         else:
             result = self._fast(call, function) or self.step(call)
         if call.dst == VOID:
@@ -282,22 +282,14 @@ class Emitter(Frame):
     def _heap_place(self, heap: Value, place: int) -> str:
         return self.at.value(f"getelementptr inbounds i64, ptr {heap.parts[0]}, i64 {place}")
 
-    def _call_relax(self, call: Call) -> Value:
-        """A call of another Relax function, on boxed arguments."""
-        count = ("i64", str(len(call.args)))
-        args = self.array([self.box(self.operand(a)) for a in call.args])
-        deeper = self.at.value("add i64 %depth, 1")
-        function = symbol_of(call.func)
-        result = self.at.call(
-            "ptr",
-            self.program.call_relax(),
-            ("ptr", function),
-            ("ptr", args),
-            count,
-            ("i64", deeper),
-            ("i64", "%limit"),
-        )
-        return Value(OBJECT, (self.checked(result),))
+    def call_relax(self, index: int, values: list[Value]) -> Value:
+        """A call of the Relax function at place `index`, on boxed arguments."""
+        count = ("i64", str(len(values)))
+        args = self.array([self.box(v) for v in values])
+        depth, limit = ("i64", self.at.value("add i64 %depth, 1")), ("i64", "%limit")
+        function = ("ptr", symbol_of(index))
+        made = self.at.call("ptr", self.program.call_relax(), function, ("ptr", args), count, depth, limit)
+        return Value(OBJECT, (self.checked(made),))
 
 
 def symbol_of(index: int) -> str:

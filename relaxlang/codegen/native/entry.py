@@ -26,8 +26,8 @@ def emit_entries(program: ProgramText, index: int, expected: list[Expected], cal
     plain = at.value("icmp eq ptr %names, null")
     _go_on(at, at.value(f"and i1 {right}, {plain}"))
     for place, one in enumerate(expected):
-        if one.kind == "tensor" and one.dtype is not None and one.dtype.bits and one.ndim >= 0:
-            continue  # the function itself looks at it, and comes back to `Slow` when it is no such tensor
+        if _checked_by_function(one):
+            continue
         slot = at.value(f"getelementptr inbounds ptr, ptr %args, i64 {place}")
         _go_on(at, _accepts(program, at, at.value(f"load ptr, ptr {slot}"), one))
     at.finish(f"ret ptr {_call(program, at, index, calls_others, False)}")
@@ -59,13 +59,17 @@ def _go_on(at: FunctionText, good: str) -> None:
     at.start(go)
 
 
+def _checked_by_function(expected: Expected) -> bool:
+    """Whether the function itself looks at an argument, and comes back to `Slow` when it is not what it wants."""
+    if expected.dtype is None or not expected.dtype.bits or expected.dtype.name == "uint64":
+        return False
+    return expected.kind == "scalar" or (expected.kind == "tensor" and expected.ndim >= 0)
+
+
 def _accepts(program: ProgramText, at: FunctionText, value: str, expected: Expected) -> str:
-    """Whether an argument that is no tensor needs no conversion."""
-    wanted: type | None = ShapeTuple if expected.kind == "shape" else None
-    if expected.kind == "scalar" and expected.dtype is not None:
-        wanted = float if expected.dtype.is_float else int if expected.dtype.is_integer else None
-    if wanted is None:
+    """Whether any other argument needs no conversion."""
+    if expected.kind != "shape":
         return "false"
     type_at = at.value(f"getelementptr i8, ptr {value}, i64 {layout.TYPE}")
     given = at.value(f"load ptr, ptr {type_at}")
-    return at.value(f"icmp eq ptr {given}, {at.value(program.load(Fixed(wanted)))}")
+    return at.value(f"icmp eq ptr {given}, {at.value(program.load(Fixed(ShapeTuple)))}")

@@ -6,12 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from relaxlang.codegen.native import layout
-from relaxlang.codegen.native.helpers import heap_view, make_shape
+from relaxlang.codegen.native.helpers import bind_closure, heap_view, make_shape
 from relaxlang.codegen.native.kinds import (
     BORROWED,
     NOTHING,
     OBJECT,
     Bool,
+    Bound,
     Heap,
     Int,
     Kind,
@@ -27,8 +28,9 @@ from relaxlang.codegen.native.kinds import (
     references,
 )
 from relaxlang.codegen.native.program_text import ProgramText
-from relaxlang.codegen.native.table import ElementType, Entry, Fixed
+from relaxlang.codegen.native.table import ElementType, Entry, Fixed, Operand
 from relaxlang.codegen.text import FunctionText
+from relaxlang.runtime.executable import Func
 
 ARGUMENT = ""
 """Stands for the object and the data of an argument that is loaded when it is read."""
@@ -153,9 +155,11 @@ class Frame:
         kind = value.kind
         if kind == BORROWED:
             return Value(OBJECT, (self.checked(self.box(value)),))
-        if isinstance(kind, Tuple):
+        if isinstance(kind, (Tuple, Bound)):
             fields = [self.copy(field) for field in value.fields()]
-            return Value(Tuple(tuple(f.kind for f in fields)), tuple(p for f in fields for p in f.parts))
+            kinds = tuple(f.kind for f in fields)
+            made = Tuple(kinds) if isinstance(kind, Tuple) else Bound(kind.function, kinds)
+            return Value(made, tuple(p for f in fields for p in f.parts))
         if isinstance(kind, Tensor) and kind.borrowed:
             if kind.exact:
                 owner = self.checked(self.box(value))
@@ -188,6 +192,9 @@ class Frame:
         if isinstance(kind, Heap):
             where = at.value(f"ptrtoint ptr {value.parts[0]} to i64")
             return self.call_python(Fixed(heap_view), [Value(Int(), (where,)), Value(Int(), (str(kind.size),))])
+        if isinstance(kind, Bound):
+            function = Value(OBJECT, (self.object(Operand(Func(kind.function))),))
+            return self.call_python(Fixed(bind_closure), [function, *value.fields()])
         if isinstance(kind, Nothing):
             return self._own(self.object(Fixed(None)), False)
         data, size = value.parts

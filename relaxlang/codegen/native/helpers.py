@@ -26,7 +26,8 @@ from relaxlang.runtime.params import Expected, bind, expectations, prologue
 class Context:
     """What the helpers of one program share: its executable and kernels, and the native code behind each function.
 
-    It is also what builtins receive as the machine. `raw[i]` runs function i on values in the machine's form.
+    It is also what builtins receive as the machine. `entries[i]` is function i as callers have it, `raw[i]` runs it on
+    values in the machine's form.
     """
 
     def __init__(
@@ -35,6 +36,7 @@ class Context:
         self.observer = observer
         self.executable = executable
         self.kernels = kernels
+        self.entries: dict[int, Callable[..., Any]] = {}
         self.raw: dict[int, Callable[..., Any]] = {}
         self._linkage = Linkage(executable, kernels, self, lambda index: Closure(self, index), imports)
         self._expected: dict[int, list[Expected]] = {}
@@ -109,7 +111,7 @@ class Closure:
 
 
 class Slow:
-    """Takes a call whose arguments native code does not take as they are."""
+    """Takes a call whose arguments native code does not take as they are, or that has more than arguments."""
 
     __slots__ = ("context", "index")
 
@@ -118,7 +120,9 @@ class Slow:
         self.index = index
 
     def __call__(self, *args: Any, out: Any = None) -> Any:
-        return self.context.enter(self.index, args, (), out)
+        if out is None:
+            return self.context.enter(self.index, args)
+        return deliver(self.context.defined(self.index).name, self.context.entries[self.index](*args), out)
 
 
 class Step:
@@ -212,6 +216,11 @@ def with_address(tensor: NDArray) -> NDArray:
 def make_shape(*dims: int) -> ShapeTuple:
     """A shape of whole numbers."""
     return tuple.__new__(ShapeTuple, dims)
+
+
+def bind_closure(function: Closure, *captured: Any) -> Closure:
+    """A closure of a function and the values it captures."""
+    return function.capture(captured)
 
 
 def heap_view(address: int, size: int) -> Any:

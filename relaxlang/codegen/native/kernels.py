@@ -8,7 +8,7 @@ from typing import Any
 
 from relaxlang.base.dtype import dtype
 from relaxlang.codegen.lltypes import float_literal, memory_type
-from relaxlang.codegen.native.checks import DONE, read_array
+from relaxlang.codegen.native.checks import DONE, is_float, read_array
 from relaxlang.codegen.native.emitter import Emitter
 from relaxlang.codegen.native.frame import LIKELY
 from relaxlang.codegen.native.kinds import OBJECT, Bool, Heap, Int, Kind, Object, Tensor, Value
@@ -43,7 +43,7 @@ def call_kernel(
     literals = [em.literal(a) for a in given] + [None] * len(scalars)
     if not all(_fits(p, v.kind, c) for p, v, c in zip(params, values, literals, strict=True)):
         return None
-    slow = _check_objects(em, params, values)
+    slow = _check_objects(em, params, values, literals)
     arguments = [_argument(em, p, v, c) for p, v, c in zip(params, values, literals, strict=True)]
     _run(em, signature, arguments, values)
     if slow is not None:
@@ -65,18 +65,24 @@ def _fits(param: BufferParam | ScalarParam, kind: Kind, literal: Any) -> bool:
         return isinstance(kind, Object)
     of = dtype(param.dtype)
     if of.is_float:
-        return of.bits in (32, 64) and (isinstance(literal, float) or isinstance(kind, Int))
+        return of.bits in (32, 64) and isinstance(kind, (Int, Object))
     return isinstance(kind, (Int, Bool)) and (of.is_integer or of.is_bool) and of.bits <= 64
 
 
-def _check_objects(em: Emitter, params: Sequence[BufferParam | ScalarParam], values: list[Value]) -> str | None:
-    """See to it that objects are arrays that the kernel can take, and read them; returns the label to go to when they
-    are not, None when there are no objects."""
+def _check_objects(
+    em: Emitter, params: Sequence[BufferParam | ScalarParam], values: list[Value], literals: list[Any]
+) -> str | None:
+    """See to it that objects are arrays or floats that the kernel can take, and read them; returns the label to go to
+    when they are not, None when there are no objects."""
     slow = None
     for index, (param, value) in enumerate(zip(params, values, strict=True)):
-        if not isinstance(param, BufferParam) or not isinstance(value.kind, Object):
+        if not isinstance(value.kind, Object) or isinstance(literals[index], float):
             continue
-        slow = slow or em.at.label("python")
+        slow, go = slow or em.at.label("python"), em.at.label("right")
+        if isinstance(param, ScalarParam):
+            em.at.branch_if(is_float(em, value.parts[0]), go, slow, LIKELY)
+            em.at.start(go)
+            continue
         good = em.at.call(
             "i1",
             em.program.is_array(),
@@ -84,7 +90,6 @@ def _check_objects(em: Emitter, params: Sequence[BufferParam | ScalarParam], val
             ("ptr", em.object(ElementType(param.dtype))),
             ("i32", str(len(param.dims))),
         )
-        go = em.at.label("array")
         em.at.branch_if(good, go, slow, LIKELY)
         em.at.start(go)
         values[index] = read_array(em, value.parts[0], Tensor(param.dtype, len(param.dims), False, borrowed=True))
@@ -102,6 +107,9 @@ def _argument(em: Emitter, param: BufferParam | ScalarParam, value: Value, liter
     if of.is_float:
         if isinstance(literal, float):
             return _Argument(memory, float_literal(literal, double=memory == "double"))
+        if isinstance(kind, Object):
+            read = em.at.call("double", em.program.function("PyFloat_AsDouble"), ("ptr", value.parts[0]))
+            return _Argument(memory, read if memory == "double" else em.at.value(f"fptrunc double {read} to float"))
         return _Argument(memory, em.at.value(f"sitofp i64 {value.parts[0]} to {memory}"))
     operand = value.parts[0]
     if isinstance(kind, Bool):

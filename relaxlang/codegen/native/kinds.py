@@ -70,7 +70,15 @@ class Tuple:
     fields: tuple[Kind, ...]
 
 
-Kind: TypeAlias = "Nothing | Object | Int | Bool | Shape | Block | Tensor | Heap | Tuple"
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A closure: the Relax function at a place of the function table, and the values it captured, one by one."""
+
+    function: int
+    fields: tuple[Kind, ...]
+
+
+Kind: TypeAlias = "Nothing | Object | Int | Bool | Shape | Block | Tensor | Heap | Tuple | Bound"
 
 NOTHING, OBJECT, BORROWED, INT, BOOL, BLOCK = Nothing(), Object(), Object(borrowed=True), Int(), Bool(), Block()
 
@@ -79,7 +87,7 @@ NOTHING, OBJECT, BORROWED, INT, BOOL, BLOCK = Nothing(), Object(), Object(borrow
 class Value:
     """A value of a kind: the LLVM operands that hold it, of the types `parts_of(kind)`.
 
-    Tensor: data, owner, dimensions. Block: data, bytes. Shape: dimensions. Tuple: the parts of all elements.
+    Tensor: data, owner, dimensions. Block: data, bytes. Shape: dimensions. Tuple, Bound: the parts of all elements.
     """
 
     kind: Kind
@@ -91,8 +99,8 @@ class Value:
         return self.parts[2:] if isinstance(self.kind, Tensor) else self.parts
 
     def fields(self) -> list[Value]:
-        """The elements of a tuple."""
-        assert isinstance(self.kind, Tuple)
+        """The elements of a tuple, the captured values of a closure."""
+        assert isinstance(self.kind, (Tuple, Bound))
         found, at = [], 0
         for kind in self.kind.fields:
             count = len(parts_of(kind))
@@ -115,7 +123,7 @@ def parts_of(kind: Kind) -> list[str]:
         return ["ptr", "i64"]
     if isinstance(kind, Tensor):
         return ["ptr", "ptr", *["i64"] * kind.ndim]
-    return [part for field in kind.fields for part in parts_of(field)] if isinstance(kind, Tuple) else []
+    return [part for field in kind.fields for part in parts_of(field)] if isinstance(kind, (Tuple, Bound)) else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +143,7 @@ def references(value: Value) -> list[Reference]:
         return [Reference(value.parts[0], True)]
     if isinstance(kind, Tensor):
         return [] if kind.borrowed else [Reference(value.parts[1], kind.on_block)]
-    return [ref for field in value.fields() for ref in references(field)] if isinstance(kind, Tuple) else []
+    return [ref for field in value.fields() for ref in references(field)] if isinstance(kind, (Tuple, Bound)) else []
 
 
 def join(kinds: list[Kind]) -> Kind:

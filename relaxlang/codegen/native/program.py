@@ -17,7 +17,7 @@ from relaxlang.codegen.native.program_text import TABLE, ProgramText
 from relaxlang.codegen.native.support import c_clock, has_clock, support
 from relaxlang.codegen.native.table import Entry
 from relaxlang.ir.configuration.target import Target
-from relaxlang.runtime.executable import Call, Executable, VMFunction
+from relaxlang.runtime.executable import Call, Executable, Func, VMFunction
 from relaxlang.runtime.kernel import Kernel
 from relaxlang.runtime.native import Imports
 from relaxlang.runtime.observe import Observer
@@ -101,13 +101,12 @@ class NativeProgram:
         self._code = jit.load([code], [*symbols, TABLE], {**layout.c_functions(), **c_clock(), **support().addresses})
         self._kernels = kernels
         context = Context(executable, kernels, imports or {}, observer)
-        self._functions: dict[int, Callable[..., Any]] = {}
         for index in indices:
             function = context.defined(index)
             found = [self._code.addresses[f"{kind}.{index}"] for kind in ("entry", "raw")]
             entry, raw = (NativeFunction(self, function.name, function.params, a).make() for a in found)
-            self._functions[index] = entry
-            context.raw[index] = raw
+            context.entries[index], context.raw[index] = entry, raw
+        self._functions = context.entries
         self._held = _fill(self._code.addresses[TABLE], entries, context)
 
     def function(self, index: int) -> Callable[..., Any]:
@@ -119,6 +118,12 @@ def _target(text: str) -> Target:
     """How hard LLVM shall try. What a program does between its kernels is little, so for a long one it is not worth the
     time, which grows faster than the program."""
     return Target({"kind": "llvm", "opt-level": 2 if text.count("\n") <= OPTIMIZED_LINES else 0})
+
+
+def _may_call(executable: Executable, call: Call) -> bool:
+    """Whether an instruction calls a Relax function of the program."""
+    callee = executable.functions[call.func]
+    return isinstance(callee, VMFunction) or callee.name == "vm.builtin.invoke_closure"
 
 
 def _fill(table: int, entries: list[Entry], context: Context) -> list[Any]:
@@ -135,12 +140,13 @@ def program_text(executable: Executable, observed: bool = False) -> tuple[str, l
     call of a kernel."""
     functions = [f if isinstance(f, VMFunction) else None for f in executable.functions]
     program = ProgramText(functions, observed)
-    called = {c.func for c in executable.instructions if isinstance(c, Call)}
+    calls = [c for c in executable.instructions if isinstance(c, Call)]
+    called = {c.func for c in calls} | {a.index for c in calls for a in c.args if isinstance(a, Func)}
     for index, function in enumerate(functions):
         if function is None:
             continue
-        calls = any(isinstance(c, Call) and functions[c.func] is not None for c in executable.code_of(function))
         Emitter(program, executable, index, _PATHS, nested=index in called).emit()
-        emit_entries(program, index, expectations(executable, function), calls)
+        others = any(isinstance(c, Call) and _may_call(executable, c) for c in executable.code_of(function))
+        emit_entries(program, index, expectations(executable, function), others)
     target = Target()
     return program.text(target.mtriple, compile.layout(target)), program.entries

@@ -32,7 +32,7 @@ _SIGNATURES: dict[str, tuple[str, tuple[str, ...]]] = {
     "PyEval_SaveThread": ("ptr", ()),
     "PyEval_RestoreThread": ("void", ("ptr",)),
     "PyLong_FromLongLong": ("ptr", ("i64",)),
-    "PyLong_AsLongLong": ("i64", ("ptr",)),
+    "PyFloat_AsDouble": ("double", ("ptr",)),
     "clock_gettime": ("i32", ("i32", "ptr")),
 }
 

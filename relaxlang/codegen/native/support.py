@@ -30,6 +30,8 @@ SIGNATURES: dict[str, tuple[str, tuple[str, ...]]] = {
     "rlx_complete": ("i1", ("ptr", "i64")),
     "rlx_tuple": ("ptr", ("ptr", "i64")),
     "rlx_shape": ("i64", ("ptr", "ptr", "i64")),
+    "rlx_item": ("ptr", ("ptr", "i64")),
+    "rlx_int": ("i1", ("ptr", "ptr")),
     "rlx_stack_limit": ("i64", ()),
 }
 """The functions that programs call: results and parameters.
@@ -40,7 +42,9 @@ back and clears the references in a frame: to objects, or with the lowest bit se
 data, block)` is a new NDArray that takes over a reference to the block, `view(dtype, ndim, dims, data, base)` one in
 the memory of the array `base`. `call(function, args, n)` and `tuple(items, n)` take over the references they are given,
 and give null when one of them is; `complete(args, n)` tells whether none is. `shape(value, dims, n)` writes at most n
-dimensions of an array or ShapeTuple and gives their number, -1 for anything else. `stack_limit` is the address that the
+dimensions of an array or ShapeTuple and gives their number, -1 for anything else. `item(values, index)` is a new
+reference to an element of a tuple, null where there is none; `int(value, word)` writes an int of 64 bits and tells
+whether it is one. `stack_limit` is the address that the
 stack must stay above."""
 
 _OFFSETS = {
@@ -72,13 +76,19 @@ class Support:
         target = Target()
         text = _text(target.mtriple)
         functions = [*SIGNATURES, "rlx_clear", *(f"rlx_np_{n}" for n in ("malloc", "calloc", "realloc", "free"))]
-        objects = ["idle", "limit", "handler", "ndarray", "NDArray", "ShapeTuple"]
+        objects = ["idle", "limit", "handler", "ndarray", "NDArray", "ShapeTuple", "tuple", "int"]
         provided = {**layout.c_functions(), **_c_library()}
         self._code = jit.load([cache.fetch(text, target, _compile)], [*functions, *objects], provided)
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._code))
         found = self._code.addresses
         self.addresses = {name: found[name] for name in SIGNATURES}
-        for name, value in (("ndarray", np.ndarray), ("NDArray", NDArray), ("ShapeTuple", ShapeTuple)):
+        for name, value in (
+            ("ndarray", np.ndarray),
+            ("NDArray", NDArray),
+            ("ShapeTuple", ShapeTuple),
+            ("tuple", tuple),
+            ("int", int),
+        ):
             ctypes.c_size_t.from_address(found[name]).value = id(value)
         ctypes.c_size_t.from_address(found["limit"]).value = POOL.limit
         self._handler = _Handler(

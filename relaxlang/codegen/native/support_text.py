@@ -10,6 +10,8 @@ TEXT = r"""
 @ndarray = global ptr null
 @NDArray = global ptr null
 @ShapeTuple = global ptr null
+@tuple = global ptr null
+@int = global ptr null
 @threads = internal global [64 x { i64, i64, i64 }] zeroinitializer
 @block_name = internal constant [16 x i8] c"relaxlang.block\00"
 
@@ -356,6 +358,48 @@ fine:
 no:
   call void @rlx_release(ptr %items, i64 %n)
   ret ptr null
+}
+
+define ptr @rlx_item(ptr %values, i64 %index) {
+  %t = getelementptr i8, ptr %values, i64 {TYPE}
+  %type = load ptr, ptr %t
+  %wanted = load ptr, ptr @tuple
+  %is = icmp eq ptr %type, %wanted
+  br i1 %is, label %tuple, label %no
+tuple:
+  %length = call i64 @PyTuple_Size(ptr %values)
+  %there = icmp ult i64 %index, %length
+  br i1 %there, label %get, label %no
+get:
+  %item = call ptr @PyTuple_GetItem(ptr %values, i64 %index)
+  call void @Py_IncRef(ptr %item)
+  ret ptr %item
+no:
+  ret ptr null
+}
+
+define i1 @rlx_int(ptr %value, ptr %word) {
+  %t = getelementptr i8, ptr %value, i64 {TYPE}
+  %type = load ptr, ptr %t
+  %wanted = load ptr, ptr @int
+  %is = icmp eq ptr %type, %wanted
+  br i1 %is, label %read, label %no
+read:
+  %v = call i64 @PyLong_AsLongLong(ptr %value)
+  store i64 %v, ptr %word
+  %odd = icmp eq i64 %v, -1
+  br i1 %odd, label %look, label %yes
+look:
+  %error = call ptr @PyErr_Occurred()
+  %fine = icmp eq ptr %error, null
+  br i1 %fine, label %yes, label %clear
+clear:
+  call void @PyErr_Clear()
+  br label %no
+yes:
+  ret i1 true
+no:
+  ret i1 false
 }
 
 define i64 @rlx_shape(ptr %value, ptr %dims, i64 %most) {
