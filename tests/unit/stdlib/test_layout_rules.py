@@ -32,7 +32,7 @@ def suitable(case: Case) -> bool:
         and not case.name.startswith(WINDOWS)
         and bool(arrays)
         and 0 < arrays[0].ndim
-        and all(0 < a.size < 2000 for a in arrays)
+        and all(0 < a.size < 400 for a in arrays)
     )
 
 
