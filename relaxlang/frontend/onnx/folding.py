@@ -200,7 +200,7 @@ def _gather(graph: Graph, node: Node, data: Known, indices: Known) -> Folded:
 
 def _moved(data: Known, made: np.ndarray[Any, Any]) -> Known:
     """The elements of a tensor in other places."""
-    return Known.of(objects(made), data.dtype) if data.is_symbolic else Known(np.ascontiguousarray(made), data.dtype)
+    return Known.of(objects(made), data.dtype) if data.is_symbolic else Known(made.copy(), data.dtype)
 
 
 def _concat(graph: Graph, node: Node, *parts: Known) -> Folded:

@@ -7,8 +7,9 @@ import numpy as np
 from relaxlang.frontend.onnx.graph import Graph, item
 from relaxlang.frontend.onnx.node import Node
 from relaxlang.frontend.onnx.values import Dim, Known, Result, Value
-from relaxlang.ir import relax
-from relaxlang.ir.struct_info import TupleStructInfo
+from relaxlang.ir import prim, relax
+from relaxlang.ir.prim import INT64
+from relaxlang.ir.struct_info import TupleStructInfo, tensor_info
 from relaxlang.ops import python_api as op
 
 _REDUCTIONS = {"none": "update", "add": "add", "mul": "mul", "max": "max", "min": "min"}
@@ -79,7 +80,13 @@ def _int64(value: int) -> relax.Constant:
 
 def non_zero(g: Graph, n: Node) -> Value:
     """NonZero: as many columns as there are elements that are not zero, which is known at run time."""
-    return op.nonzero(g.tensor(n.input(0)))
+    return columns_of(g, g.tensor(n.input(0)))
+
+
+def columns_of(g: Graph, x: relax.Expr) -> relax.Var:
+    """The places of the elements that are not zero: a row for each dimension, a column for each place."""
+    rows, places = prim.const(g.rank(x), INT64), g.new_dim("places")
+    return g.bb.match_cast(op.nonzero(x), tensor_info((rows, places), INT64))
 
 
 def compress(g: Graph, n: Node) -> Value:
@@ -90,8 +97,7 @@ def compress(g: Graph, n: Node) -> Value:
         axis = g.axis(n, n.int("axis"), g.rank(x))
     else:
         x = op.flatten(x)
-    kept = g.bound(op.nonzero(condition), "kept")
-    places = op.squeeze(kept, [0])
+    places = op.squeeze(columns_of(g, condition), [0])
     return op.take(x, places, axis=axis or 0)
 
 
