@@ -187,6 +187,28 @@ def main(x: R.Tensor((n,), "float32"), y: R.Tensor((m,), "float32")):
     _ = R.print(x, format="{}")
     return R.add(x, y)
 """
+_SCALARS_OF_CALLERS = """
+@T.prim_func(private=True)
+def axpb(X: T.Buffer((n,), "float32"), k: T.int8, a: T.float32, b: T.bool, Y: T.Buffer((n,), "float32")):
+    for i in range(n):
+        with T.block("axpb"):
+            vi = T.axis.spatial(n, i)
+            Y[vi] = X[vi] * a + T.cast(k, "float32") + T.cast(b, "float32")
+
+@R.function(pure=False)
+def main(x: R.Tensor((n,), "float32"), k: R.Prim("int8"), a: R.Prim("float32"), b: R.Prim("bool")):
+    cls = Module
+    z: R.Tensor((n,), "float32") = R.builtin.alloc_tensor(R.shape([n]), R.dtype("float32"), R.prim_value(0))
+    _ = cls.axpb(x, k, a, b, z)
+    return z
+"""
+_PACKED_TUPLES = """
+@R.function(pure=False)
+def main(x: R.Tensor((n,), "float32")):
+    t = R.call_packed("test.native.pair", x, sinfo_args=R.Tuple(R.Tensor((n,), "float32"), R.Object))
+    y = t[0]
+    return (R.add(y, x), t[1], R.nn.relu(R.add(y, y)))
+"""
 
 PROGRAMS: dict[str, Program] = {
     "mlp": Program(_MLP, tuple((array(n, 8), array(8, 16), array(16), array(16, 3), array(3)) for n in (1, 5, 0))),
@@ -203,6 +225,11 @@ PROGRAMS: dict[str, Program] = {
     "data-dependent": Program(_DATA_DEPENDENT, ((np.array([2, 1, 2, 0], "float32"),), (np.zeros(0, "float32"),))),
     "match_cast": Program(_MATCH_CAST, ((array(2, 3), (2, 6), None), (array(1, 4), ShapeTuple([1, 8]), "anything"))),
     "scalars": Program(_SCALARS, ((array(3), 5, 2.5, True), (array(0), np.int32(-7), 3, False))),
+    "scalars of callers": Program(
+        _SCALARS_OF_CALLERS,
+        ((array(3), 5, 2.5, True), (array(0), np.int8(-7), 3, False), (array(2), -128, np.float32(1), np.True_)),
+    ),
+    "tuples of packed functions": Program(_PACKED_TUPLES, ((array(4),), (array(0),))),
     "views": Program(_VIEWS, ((array(2, 6), np.arange(12, dtype="int8").reshape(2, 6)),)),
     "narrow": Program(
         _NARROW,

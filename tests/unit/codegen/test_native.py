@@ -18,9 +18,10 @@ from relaxlang.runtime.ndarray import NDArray
 def packed_functions():
     registry.register_func("test.native.pack", lambda *args: [a if isinstance(a, str) else np.sum(a) for a in args])
     registry.register_func("test.native.twice", lambda x: x * 2)
+    registry.register_func("test.native.pair", lambda x: [x[::-1], [x, 7]])
     registry.register_func("test.native.copy", lambda x, out: np.copyto(out, x))
     yield
-    for name in ("pack", "twice", "copy"):
+    for name in ("pack", "twice", "pair", "copy"):
         del registry._FUNCTIONS[f"test.native.{name}"]
 
 
@@ -88,6 +89,11 @@ BAD_CALLS = [
     ("match_cast", (array(2, 3), "ab", None)),
     ("scalars", (array(3), 1 << 31, 2.5, True)),
     ("scalars", (array(3), 5, "x", True)),
+    ("scalars of callers", (array(3), 128, 1.0, True)),
+    ("scalars of callers", (array(3), True, 1.0, True)),
+    ("scalars of callers", (array(3), 1 << 70, 1.0, True)),
+    ("scalars of callers", (array(3), 1, 1 << 1024, True)),
+    ("scalars of callers", (array(3), 1, 1.0, 0)),
     ("scalars", (array(3), 5, 2.5, 1)),
     ("views", (array(4, 6), np.zeros((3, 6), "int8"))),
     ("effects", (array(3), array(2))),
