@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from functools import cache, wraps
 from numbers import Integral, Real
-from types import NoneType, SimpleNamespace, UnionType
+from types import FunctionType, NoneType, SimpleNamespace, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from relaxlang.base.diagnostics import fail
@@ -36,6 +36,17 @@ def checked(function: F) -> F:
         return function(*args, **kwargs)
 
     return call  # type: ignore[return-value]
+
+
+C = TypeVar("C", bound=type)
+
+
+def checked_methods(cls: C) -> C:
+    """A class of the public API: its constructor and its public methods are `checked`."""
+    for name, method in list(vars(cls).items()):
+        if isinstance(method, FunctionType) and (name == "__init__" or not name.startswith("_")):
+            setattr(cls, name, checked(method))
+    return cls
 
 
 def check_fields(made: object) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from relaxlang.arith.index_map import IndexMap
-from relaxlang.base.arguments import checked
+from relaxlang.base.arguments import checked_methods
 from relaxlang.base.diagnostics import fail
 from relaxlang.base.dtype import DType
 from relaxlang.base.suggest import did_you_mean
@@ -39,6 +39,7 @@ Factor = int | ExprRV | PrimExpr | None
 Target = BlockRV | LoopRV | str
 
 
+@checked_methods
 class Schedule:
     """A schedule of the PrimFuncs of a module, as TVM's `Schedule`.
 
@@ -62,7 +63,6 @@ class Schedule:
         "get_loops get_child_blocks get_producers get_consumers get_output_blocks split sample_perfect_tile".split()
     )
 
-    @checked
     def __init__(self, mod: IRModule | PrimFunc, *, seed: int = 0) -> None:
         if isinstance(mod, PrimFunc):
             name = str(mod.attrs.get("global_symbol", "main"))
@@ -85,7 +85,6 @@ class Schedule:
         """The PrimFunc in which names are looked up."""
         return self._working
 
-    @checked
     def work_on(self, func_name: str) -> None:
         """Look names up in this PrimFunc from now on."""
         self._state(func_name)
@@ -128,12 +127,10 @@ class Schedule:
         made._random.setstate(self._random.getstate())
         return made
 
-    @checked
     def adopt(self, other: Schedule) -> None:
         """Take over the state of a copy."""
         self.__dict__.update(other.__dict__)
 
-    @checked
     def seed(self, value: int) -> None:
         """Start the sampling anew from a number."""
         self._random.seed(int(value))
@@ -207,7 +204,6 @@ class Schedule:
         self._advance(state)
 
     # --- queries ------------------------------------------------------------------------------------------------------
-    @checked
     def get_block(self, name: str, func_name: str | None = None) -> BlockRV:
         """The block of that name. RLX1001 when there is none."""
         state, name = self._named(self._state(func_name or self._working), name)
@@ -217,7 +213,6 @@ class Schedule:
 
     get_sblock = get_block
 
-    @checked
     def get_loops(self, block: BlockRV | str) -> list[LoopRV]:
         """The loops between a block and the block around it, outermost first."""
         state, name = self._block(block)
@@ -230,7 +225,6 @@ class Schedule:
         self._note(method, (of,), {}, made)
         return made
 
-    @checked
     def get_child_blocks(self, of: BlockRV | LoopRV | str) -> list[BlockRV]:
         """The blocks directly in a block, or below a loop."""
         if isinstance(of, LoopRV):
@@ -239,19 +233,16 @@ class Schedule:
         state, name = self._block(of)
         return self._query("get_child_blocks", of, state, state.blocks_under(state.blocks[name]))
 
-    @checked
     def get_producers(self, block: BlockRV | str) -> list[BlockRV]:
         """The blocks that write what a block reads."""
         state, name = self._block(block)
         return self._query("get_producers", block, state, checks.producers(state, state.blocks[name]))
 
-    @checked
     def get_consumers(self, block: BlockRV | str) -> list[BlockRV]:
         """The blocks that read what a block writes."""
         state, name = self._block(block)
         return self._query("get_consumers", block, state, checks.consumers(state, state.blocks[name]))
 
-    @checked
     def get_output_blocks(self, scope: BlockRV | str = "root") -> list[BlockRV]:
         """The blocks in a block that write what it does not allocate."""
         state, name = self._block(scope)
@@ -259,7 +250,6 @@ class Schedule:
         return self._query("get_output_blocks", scope, state, found)
 
     # --- sampling -----------------------------------------------------------------------------------------------------
-    @checked
     def sample_categorical(
         self, candidates: Sequence[int], probs: Sequence[float], decision: int | None = None
     ) -> ExprRV:
@@ -269,7 +259,6 @@ class Schedule:
         self._note("sample_categorical", (list(candidates), list(probs)), {"decision": index}, (made,))
         return made
 
-    @checked
     def sample_perfect_tile(
         self, loop: LoopRV, n: int, max_innermost_factor: int = 16, decision: Sequence[int] | None = None
     ) -> list[ExprRV]:
@@ -282,7 +271,6 @@ class Schedule:
         return made
 
     # --- loops --------------------------------------------------------------------------------------------------------
-    @checked
     def split(
         self,
         loop: LoopRV,
@@ -304,7 +292,6 @@ class Schedule:
         self._run("split", (loop,), kwargs, state, made)
         return made
 
-    @checked
     def fuse(self, *loops: LoopRV, preserve_unit_iters: bool = True) -> LoopRV:
         """One loop in place of several that stand directly in each other."""
         state, variables = self._several(loops)
@@ -313,7 +300,6 @@ class Schedule:
         self._run("fuse", loops, {}, state, (made,))
         return made
 
-    @checked
     def reorder(self, *loops: LoopRV) -> None:
         """The given loops of one chain, in the given order."""
         state, variables = self._several(loops)
@@ -325,33 +311,28 @@ class Schedule:
         found = [self._loop(one) for one in loops]
         return found[0][0], [var for _, var in found]
 
-    @checked
     def parallel(self, loop: LoopRV) -> None:
         """Threads share the iterations of the loop."""
         state, var = self._loop(loop)
         self._run("parallel", (loop,), {}, loop_kind.parallel(state, var))
 
-    @checked
     def vectorize(self, loop: LoopRV) -> None:
         """The iterations of the loop become lanes of vectors."""
         state, var = self._loop(loop)
         self._run("vectorize", (loop,), {}, loop_kind.vectorize(state, var))
 
-    @checked
     def unroll(self, loop: LoopRV) -> None:
         """The loop is written out."""
         state, var = self._loop(loop)
         self._run("unroll", (loop,), {}, loop_kind.unroll(state, var))
 
     # --- where blocks are computed ------------------------------------------------------------------------------------
-    @checked
     def compute_at(
         self, block: BlockRV | str, loop: LoopRV, preserve_unit_loops: bool = False, index: int = -1
     ) -> None:
         """Compute a block in a loop, as much as its consumers there read in one iteration."""
         self._move("compute_at", compute_at.compute_at, block, loop, preserve_unit_loops, index)
 
-    @checked
     def reverse_compute_at(
         self, block: BlockRV | str, loop: LoopRV, preserve_unit_loops: bool = False, index: int = -1
     ) -> None:
@@ -368,20 +349,17 @@ class Schedule:
             kwargs["index"] = index
         self._run(method, (block, loop), kwargs, run(state, name, var, unit, index))
 
-    @checked
     def compute_inline(self, block: BlockRV | str) -> None:
         """Compute what a block writes where it is read."""
         state, name = self._block(block)
         self._run("compute_inline", (block,), {}, compute_inline.compute_inline(state, name))
 
-    @checked
     def reverse_compute_inline(self, block: BlockRV | str) -> None:
         """Compute a block where its only input is written."""
         state, name = self._block(block)
         self._run("reverse_compute_inline", (block,), {}, compute_inline.reverse_compute_inline(state, name))
 
     # --- copies -------------------------------------------------------------------------------------------------------
-    @checked
     def cache_read(
         self, block: BlockRV | str, read_buffer_index: int | str, storage_scope: str,
         consumer_blocks: Sequence[BlockRV | str] | None = None,
@@ -389,7 +367,6 @@ class Schedule:
         """The block reads a copy of a buffer in another storage scope; the block that copies."""
         return self._cached("cache_read", cache.cache_read, block, read_buffer_index, storage_scope, consumer_blocks)
 
-    @checked
     def cache_write(
         self, block: BlockRV | str, write_buffer_index: int | str, storage_scope: str,
         consumer_blocks: Sequence[BlockRV | str] | None = None,
@@ -409,7 +386,6 @@ class Schedule:
         self._run(method, (block, index, scope), kwargs, state, (made,))
         return made
 
-    @checked
     def reindex(self, block: BlockRV | str, buffer: tuple[str, int | str]) -> BlockRV:
         """The block uses a copy of `("read" | "write", index)` that is indexed by its axes; the block that copies."""
         state, name = self._block(block)
@@ -420,7 +396,6 @@ class Schedule:
         return made
 
     # --- reductions ---------------------------------------------------------------------------------------------------
-    @checked
     def decompose_reduction(self, block: BlockRV | str, loop: LoopRV) -> BlockRV:
         """The init of a reduction runs before the loop; the block that does it. The rest is then `<name>_update`."""
         state, name = self._block(block)
@@ -432,7 +407,6 @@ class Schedule:
         self._blocks = {rv: (home, update) if at == (home, name) else at for rv, at in self._blocks.items()}
         return made
 
-    @checked
     def rfactor(self, loop: LoopRV, factor_axis: int) -> BlockRV:
         """Each iteration of a reduction's loop has a partial result; the block that computes them."""
         state, var = self._loop(loop)
@@ -441,7 +415,6 @@ class Schedule:
         self._run("rfactor", (loop, factor_axis), {}, state, (made,))
         return made
 
-    @checked
     def pad_einsum(self, block: BlockRV | str, padding: Sequence[int]) -> None:
         """The axes of a sum of products get the next multiples of these numbers as extents, one an axis: its inputs are
         copied with zeros beyond their ends, and what is wanted is copied out of a larger output."""
@@ -451,7 +424,6 @@ class Schedule:
         self._run("pad_einsum", (block, list(padding)), {}, after)
 
     # --- blocks -------------------------------------------------------------------------------------------------------
-    @checked
     def blockize(self, target: LoopRV, preserve_unit_iters: bool = True) -> BlockRV:
         """What is below a loop, the loop included, as one block; that block."""
         state, var = self._loop(target)
@@ -461,7 +433,6 @@ class Schedule:
         return made
 
     # --- layout and annotations ---------------------------------------------------------------------------------------
-    @checked
     def transform_layout(
         self, block: BlockRV | str, buffer: tuple[str, int | str], index_map: IndexMap | Callable[..., Any],
         *, assume_injective_transform: bool = False,
@@ -475,28 +446,24 @@ class Schedule:
         kwargs = {"assume_injective_transform": True} if assume_injective_transform else {}
         self._run("transform_layout", (block, buffer, made), kwargs, after)
 
-    @checked
     def set_scope(self, block: BlockRV | str, buffer_index: int | str, storage_scope: str) -> None:
         """The buffer that a block writes lives in another storage scope."""
         state, name = self._block(block)
         after = annotate.set_scope(state, name, buffer_index, storage_scope)
         self._run("set_scope", (block, buffer_index, storage_scope), {}, after)
 
-    @checked
     def storage_align(self, block: BlockRV | str, buffer_index: int, axis: int, factor: int, offset: int) -> None:
         """The stride of a dimension of what a block writes is to be `offset` modulo `factor`."""
         state, name = self._block(block)
         after = annotate.storage_align(state, name, buffer_index, axis, factor, offset)
         self._run("storage_align", (block, buffer_index, axis, factor, offset), {}, after)
 
-    @checked
     def annotate(self, block_or_loop: Target, ann_key: str, ann_val: Any) -> None:
         """Note something about a block or a loop."""
         state, at = self._place(block_or_loop)
         after = annotate.annotate(state, at, ann_key, self.get(ann_val))
         self._run("annotate", (block_or_loop, ann_key, ann_val), {}, after)
 
-    @checked
     def unannotate(self, block_or_loop: Target, ann_key: str) -> None:
         """Remove a note about a block or a loop."""
         state, at = self._place(block_or_loop)
