@@ -237,7 +237,8 @@ def _simplest(value: Any) -> Any:
 def read_rules(source: Source, operators: Operators | None = None) -> list[RewriteRule]:
     """The rules of a text: its classes under `@R.rewriter`, in order. Whatever else it holds is left alone.
 
-    `operators` are those that it may name, by default the standard library's. Raises `DiagnosticError` for what is wrong with the text or a rule.
+    `operators` are those that it may name, by default the standard library's. Raises `DiagnosticError` for what is
+    wrong with the text or a rule.
     """
     diagnostics = Diagnostics()
     with deep_recursion():

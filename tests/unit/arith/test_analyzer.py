@@ -236,3 +236,11 @@ def test_casts_that_keep_values_are_looked_through() -> None:
     analyzer = Analyzer()
     assert analyzer.can_prove_equal(Cast(INT64, X + 1), Cast(INT64, X) + 1)
     assert not analyzer.can_prove_equal(Cast(dtype("int8"), X), X)
+
+
+def test_narrow_integers_wrap_around_where_no_variable_is_left() -> None:
+    narrow = dtype("int8")
+    zero = Call(narrow, "bitwise_and", (IntImm(narrow, 0), IntImm(narrow, 126)))
+    expr = prim.Sub(IntImm(narrow, 122), prim.Sub(IntImm(narrow, -65), zero))  # 187 is -69
+    low, high = Analyzer().const_int_bound(expr)
+    assert low <= -69 <= high <= 127
