@@ -117,7 +117,7 @@ class NativeProgram:
 def _target(text: str) -> Target:
     """How hard LLVM shall try. What a program does between its kernels is little, so for a long one it is not worth the
     time, which grows faster than the program."""
-    return Target({"kind": "llvm", "opt-level": 2 if text.count("\n") <= OPTIMIZED_LINES else 0})
+    return Target({"kind": "llvm", "opt-level": 1 if text.count("\n") <= OPTIMIZED_LINES else 0})
 
 
 def _may_call(executable: Executable, call: Call) -> bool:

@@ -15,6 +15,7 @@ import numpy as np
 
 from relaxlang.codegen import cache, jit
 from relaxlang.codegen.native import layout
+from relaxlang.codegen.native.allocator_text import ALLOCATOR
 from relaxlang.codegen.native.support_text import STACK_ELSEWHERE, STACK_LINUX, TEXT
 from relaxlang.ir.configuration.target import Target
 from relaxlang.runtime.memory import CHECKED, POOL
@@ -73,7 +74,7 @@ class Support:
     """The support module of this process; `addresses` are those of `SIGNATURES`."""
 
     def __init__(self) -> None:
-        target = Target()
+        target = Target({"kind": "llvm", "opt-level": 1})
         text = _text(target.mtriple)
         functions = [*SIGNATURES, "rlx_clear", *(f"rlx_np_{n}" for n in ("malloc", "calloc", "realloc", "free"))]
         objects = ["idle", "limit", "handler", "ndarray", "NDArray", "ShapeTuple", "tuple", "int"]
@@ -117,7 +118,7 @@ def support() -> Support:
 
 
 def _text(triple: str) -> str:
-    text = TEXT
+    text = TEXT + ALLOCATOR
     for name, value in _OFFSETS.items():
         text = text.replace("{" + name + "}", str(value))
     stack = STACK_LINUX if "linux" in triple else STACK_ELSEWHERE
