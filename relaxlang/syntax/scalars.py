@@ -98,9 +98,10 @@ def array_from_text(
 
     count = math.prod(shape)
     if text.startswith(_SHA):
-        if store is None or text not in store:
+        found = None if store is None else store.get(text)
+        if found is None:
             raise ValueError(f"no side file has the array `{text}`")
-        data = array_bytes(np.asarray(store[text]))
+        data = array_bytes(np.asarray(found))
         if _SHA + hashlib.sha256(data).hexdigest() != text or len(data) != count * dtype.numpy.itemsize:
             raise ValueError(f"the array `{text}` of the side file has another content")
         return _from_bytes(data, dtype, shape)

@@ -66,5 +66,6 @@ def side_file_bytes(arrays: Mapping[str, np.ndarray[Any, Any]]) -> bytes:
 
     stream = io.BytesIO()
     # Elements as plain bytes: numpy's format has no name for bfloat16 and its like, and the text says what they are.
-    np.savez(stream, **{digest: np.frombuffer(array_bytes(a), np.uint8) for digest, a in arrays.items()})
+    plain: dict[str, Any] = {digest: np.frombuffer(array_bytes(a), np.uint8) for digest, a in arrays.items()}
+    np.savez(stream, **plain)
     return stream.getvalue()

@@ -120,3 +120,17 @@ def test_misuse_is_a_diagnostic(misuse: Any, code: str) -> None:
 def _in(bb: BlockBuilder, x: relax.Var, body: Any) -> None:
     with bb.function("main", [x]):
         body()
+
+
+def test_branches() -> None:
+    bb = BlockBuilder()
+    x, c = bb.var("x", 'R.Tensor((2,), "float32")'), bb.var("c", 'R.Tensor((), "bool")')
+    with bb.function("main", [x, c]):
+        with bb.sequence() as then:
+            bb.emit_func_output(bb.emit(op.exp(x)))
+        with bb.sequence() as orelse:
+            bb.emit_func_output(bb.emit(op.negative(bb.emit(op.negative(x)))))
+        bb.emit_func_output(bb.emit(relax.If(c, then[0], orelse[0])))
+    data = np.array([0.0, 1.0], "float32")
+    for flag, wanted in ((True, np.exp(data)), (False, data)):
+        np.testing.assert_allclose(relaxlang.interpret(bb.get(), "main", data, np.array(flag)), wanted, rtol=1e-6)

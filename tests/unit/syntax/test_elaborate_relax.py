@@ -271,3 +271,29 @@ def test_numbers_take_the_type_they_are_declared_as() -> None:
     assert [str(v.dtype) for v in values] == ["int32", "float16"]
     assert codes('a: R.Prim("int32") = 2.5\nreturn a') == ["RLX0128"]
     assert codes('a: R.Tensor((2,), "float32") = 2.5\nreturn a') == ["RLX0201"]
+
+
+def test_loops_over_known_values_are_written_out() -> None:
+    text = """
+LAYERS = I.param(int, 2)
+@R.function
+def f(x: R.Tensor((4, 4), "float32"), ws: R.Tensor((LAYERS, 4, 4), "float32")):
+    with R.dataflow():
+        for layer, scale in enumerate([2.0] * LAYERS):
+            y = R.matmul(x, ws[layer])
+            if layer > 0:
+                y = R.nn.relu(y)
+            x = R.multiply(y, R.const(scale, "float32"))
+        R.output(x)
+    return x
+"""
+    found = parse(text, values={"LAYERS": 3})["f"]
+    names = [b.value.op.name for b in bindings(found)]  # type: ignore[attr-defined, arg-type, union-attr]
+    assert [n for n in names if n in ("matmul", "nn.relu")] == ["matmul", "matmul", "nn.relu", "matmul", "nn.relu"]
+    assert str(found.ret_struct_info) == 'R.Tensor((4, 4), "float32")'
+
+
+def test_a_faulty_loop_is_reported_once() -> None:
+    assert codes("for i in range(100):\n    y = R.matmul(x, nothing)\nreturn x") == ["RLX0101"]
+    assert codes("for i in 7:\n    y = x\nreturn x") == ["RLX0124"]
+    assert codes("for i in x:\n    y = x\nreturn y") == ["RLX0413"]
