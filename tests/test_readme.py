@@ -49,5 +49,13 @@ def test_the_session_shown_is_real(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_command(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("model.rlx", "old.rlx"):
         (tmp_path / name).write_text(next(b for b in PYTHON if "class Module" in b))
+    if "model.onnx" in command:
+        onnx = pytest.importorskip("onnx")
+        y = onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, ["n"])
+        x = onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["n"])
+        graph = onnx.helper.make_graph([onnx.helper.make_node("Exp", ["x"], ["y"])], "graph", [x], [y])
+        onnx.save(
+            onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 18)]), tmp_path / "model.onnx"
+        )
     monkeypatch.chdir(tmp_path)
     assert relaxc(shlex.split(command)[1:]) == 0
