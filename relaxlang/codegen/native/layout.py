@@ -96,12 +96,14 @@ def _agrees(array: np.ndarray[Any, Any]) -> bool:
         return False
     if _word(at + DATA) != array.__array_interface__["data"][0]:
         return False
-    words = ctypes.c_int64 * ndim
-    if ndim and (
-        tuple(words.from_address(_word(at + DIMS))) != array.shape
-        or tuple(words.from_address(_word(at + STRIDES))) != array.strides
-    ):
+    # numpy keeps dimensions and strides in one piece: only words that are so related are taken for addresses.
+    dims, strides = _word(at + DIMS), _word(at + STRIDES)
+    if ndim and (dims % WORD or dims + WORD * ndim != strides):
         return False
+    if ndim:
+        words = ctypes.c_int64 * ndim
+        if tuple(words.from_address(dims)) != array.shape or tuple(words.from_address(strides)) != array.strides:
+            return False
     flags, said = ctypes.c_int32.from_address(at + FLAGS).value, array.flags
     pairs = ((C_CONTIGUOUS, said.c_contiguous), (OWNDATA, said.owndata), (ALIGNED, said.aligned),
              (WRITEABLE, said.writeable))  # fmt: skip

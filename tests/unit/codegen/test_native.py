@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import itertools
+import pickle
 from typing import Any
 
 import numpy as np
@@ -10,6 +13,7 @@ from native_programs import PROGRAMS, array
 
 import relaxlang
 from relaxlang.base.diagnostics import DiagnosticError
+from relaxlang.codegen.native import layout
 from relaxlang.runtime import registry
 from relaxlang.runtime.ndarray import NDArray
 
@@ -203,3 +207,49 @@ def test_the_time_of_each_kernel_is_told_in_both_modes():
         assert str(profile).splitlines()[0].split() == ["kernel", "calls", "µs", "share", "GB/s", "GFLOP/s", "place"]
     run = found[0].runs[0]
     assert run.nbytes == 4 * sum(int(np.prod(shape)) for shape in run.shapes)
+
+
+def test_without_knowledge_of_numpys_layout_everything_runs_as_bytecode(monkeypatch):
+    monkeypatch.setattr(layout, "supported", lambda: False)
+    vm = relaxlang.VirtualMachine(relaxlang.build(PROGRAMS["mlp"].module()))
+    assert vm.exec_mode == "bytecode"
+    assert vm["main"](*PROGRAMS["mlp"].calls[0]).shape == (1, 3)
+
+
+def test_layouts_that_differ_are_noticed(monkeypatch):
+    assert layout.supported()
+    places = ("DATA", "NDIM", "DIMS", "STRIDES", "BASE", "DESCR", "FLAGS")
+    for name, other in itertools.permutations(places, 2):
+        with monkeypatch.context() as patch:
+            patch.setattr(layout, name, getattr(layout, other))
+            assert not all(layout._agrees(probe) for probe in layout._probes()), (name, other)
+
+
+def test_modes_have_names():
+    with pytest.raises(DiagnosticError, match="no execution mode `fast`"):
+        relaxlang.VirtualMachine(relaxlang.build(PROGRAMS["mlp"].module()), exec_mode="fast")
+    built = relaxlang.build(PROGRAMS["mlp"].module(), executor=relaxlang.Executor("vm", {"exec-mode": "bytecode"}))
+    assert relaxlang.VirtualMachine(built).exec_mode == "bytecode"
+    assert relaxlang.VirtualMachine(built, exec_mode="native").exec_mode == "native"
+
+
+@pytest.mark.parametrize("suffix", [".rlxe", ".so"])
+def test_programs_from_files_are_native_too(tmp_path, suffix):
+    path = str(tmp_path / f"program{suffix}")
+    built = relaxlang.build(PROGRAMS["encoder"].module())
+    built.export_library(path)
+    vm = relaxlang.VirtualMachine(relaxlang.load_module(path))
+    assert vm.exec_mode == "native"
+    for args in PROGRAMS["encoder"].calls:
+        assert np.array_equal(vm["main"](*args), relaxlang.VirtualMachine(built)["main"](*args))
+
+
+def test_results_can_be_copied_and_pickled():
+    native, _ = machines(PROGRAMS["mlp"].module())
+    result = native["main"](*PROGRAMS["mlp"].calls[0])
+    for twin in (copy.deepcopy(result), pickle.loads(pickle.dumps(result)), result.copy(), result.numpy()):
+        assert np.array_equal(twin, result)
+    kernel = relaxlang.build(PROGRAMS["scalars"].module())["fill"]
+    target = native["main"](*PROGRAMS["mlp"].calls[0]).view("int32").astype("int64")[0, :3].repeat(2)[:4]
+    kernel(target, 5)
+    assert target.tolist() == [5, 6, 7, 8]
