@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from onnx import AttributeProto, FunctionProto, NodeProto, TypeProto, defs, helper
@@ -28,31 +28,37 @@ class Library:
 
     def converter(self, node: Node) -> Converter | None:
         """The converter of a node's operator; None for a function."""
-        key = _key(node.proto)
+        key = key_of(node.proto)
         return None if key in self.own else self.converters.get(key)
 
     def check(self, graph: Any, versions: Mapping[str, int]) -> None:
         """RLX8002 with every operator of a graph that is neither known nor a function, and the nodes that use it."""
         missing: dict[tuple[str, str, int], list[str]] = {}
-        self._search(graph.node, versions, missing, 0)
-        if not missing:
-            return
-        raise DiagnosticError([_missing(key, places) for key, places in missing.items()])
+        seen: set[tuple[str, str]] = set()
+        todo = [(graph.node, versions)]
+        while todo:
+            nodes, sets = todo.pop()
+            for proto in all_nodes(nodes):
+                key = key_of(proto)
+                if key in self.own:
+                    if key not in seen:
+                        seen.add(key)
+                        todo.append((self.own[key].node, versions_of(self.own[key])))
+                elif key not in self.converters and not _has_function(proto, sets.get(key[0], 1)):
+                    missing.setdefault((*key, sets.get(key[0], 1)), []).append(_place(proto))
+        if missing:
+            raise DiagnosticError([_missing(key, places) for key, places in missing.items()])
 
-    def _search(self, nodes: Any, versions: Mapping[str, int], missing: dict[Any, list[str]], depth: int) -> None:
-        if depth > MAX_DEPTH:
-            fail("RLX8003", f"the model has graphs or functions nested more than {MAX_DEPTH} deep")
-        for proto in nodes:
-            key = _key(proto)
-            version = versions.get(key[0], 1)
-            if key in self.own:
-                body = self.own[key]
-                self._search(body.node, versions_of(body), missing, depth + 1)
-            elif key not in self.converters and not _has_function(proto, version):
-                missing.setdefault((*key, version), []).append(_place(proto))
-            for attribute in proto.attribute:
-                if attribute.HasField("g"):
-                    self._search(attribute.g.node, versions, missing, depth + 1)
+
+def all_nodes(nodes: Any, depth: int = 0) -> Iterator[Any]:
+    """Nodes, and those of the graphs in their attributes."""
+    if depth > MAX_DEPTH:
+        fail("RLX8003", f"the model has graphs or functions nested more than {MAX_DEPTH} deep")
+    for proto in nodes:
+        yield proto
+        for attribute in proto.attribute:
+            if attribute.HasField("g"):
+                yield from all_nodes(attribute.g.node, depth + 1)
 
 
 def _missing(key: tuple[str, str, int], places: list[str]) -> Diagnostic:
@@ -71,7 +77,8 @@ def _place(proto: Any) -> str:
     return f"{named}, which gives " + (", ".join(f"`{o}`" for o in proto.output if o) or "nothing")
 
 
-def _key(proto: Any) -> tuple[str, str]:
+def key_of(proto: Any) -> tuple[str, str]:
+    """The domain and name of a node's operator."""
     return ("" if proto.domain == "ai.onnx" else proto.domain, proto.op_type)
 
 
@@ -81,7 +88,7 @@ def versions_of(holder: Any) -> dict[str, int]:
 
 
 def _schema(proto: Any, version: int) -> Any:
-    domain, name = _key(proto)
+    domain, name = key_of(proto)
     try:
         return defs.get_schema(name, version, domain)
     except defs.SchemaError:
@@ -95,7 +102,7 @@ def _has_function(proto: Any, version: int) -> bool:
 
 def call(graph: Graph, node: Node) -> tuple[Value, ...]:
     """The outputs of a node whose operator is a function: its body is imported in the node's place."""
-    body = graph.library.own.get(_key(node.proto)) or _definition(graph, node)
+    body = graph.library.own.get(key_of(node.proto)) or _definition(graph, node)
     versions = {"": defs.onnx_opset_version(), **graph.versions, **versions_of(body)}
     inner = graph.inner(versions, sees=False)
     for k, name in enumerate(body.input):

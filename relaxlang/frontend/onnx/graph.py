@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     Converter = Callable[["Graph", Node], Result]
 
 
+MAX_NODES = 1 << 18
+"""Nodes that a model may come to: functions that call each other twice double with each one."""
+
+
 def legal_name(text: str, hint: str = "v") -> str:
     """A name of ONNX as an identifier."""
     made = re.sub(r"\W+", "_", text).strip("_")
@@ -58,6 +62,7 @@ class Graph:
         self._read: dict[relax.Expr, tuple[PrimExpr, ...]] = {}
         self._dim_names: set[str] = set()
         self.depth = 0
+        self._nodes = [0]
 
     def inner(self, versions: Mapping[str, int] | None = None, *, sees: bool = True) -> Graph:
         """A graph inside of this one; with `sees` it reads the values of this one by name."""
@@ -80,6 +85,12 @@ class Graph:
         """Convert nodes, which stand in an order in which each comes after those that it reads."""
         for proto in nodes:
             version = self.version_of(proto)
+            self._nodes[0] += 1
+            if self._nodes[0] > MAX_NODES:
+                fail(
+                    "RLX8003",
+                    f"the model comes to more than {MAX_NODES:,} nodes, with its functions and loops written out",
+                )
             node = Node(proto, version, [self._lookup(name, proto, version) for name in proto.input])
             try:
                 self._check(node)

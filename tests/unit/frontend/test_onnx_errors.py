@@ -129,3 +129,15 @@ def test_relaxc_writes_weights_beside_the_text(tmp_path: Path, monkeypatch, caps
     Path("cut.onnx").write_bytes(Path("large.onnx").read_bytes()[:3000])
     assert main(["cut.onnx", "-o", "cut.rlx"]) == 1 and not Path("cut.rlx").exists()
     assert "RLX8001" in capsys.readouterr().err
+
+
+def test_functions_without_end() -> None:
+    from onnx import helper
+
+    imports = [helper.make_opsetid("", 18), helper.make_opsetid("own", 1)]
+    m = Maker()
+    model = m.model(m("F0", m.input("x", (2,)), domain="own"))
+    for k in range(40):
+        body = [helper.make_node(f"F{(k + 1) % 40}", ["a"], ["b"], domain="own")]
+        model.functions.append(helper.make_function("own", f"F{k}", ["a"], ["b"], body, imports))
+    fault(model, "RLX8003", "nested more than")
