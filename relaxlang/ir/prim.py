@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from numbers import Integral, Real
+from functools import reduce
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from relaxlang.base.dtype import DType, dtype
@@ -425,14 +425,13 @@ def as_prim(value: PrimLike, like: DType | None = None) -> PrimExpr:
     if like is not None and isinstance(value, int):
         return const(value, like)
     if isinstance(value, int):
-        return IntImm(
-            BOOL if isinstance(value, bool) else INT32 if -(1 << 31) <= value < 1 << 31 else INT64, int(value)
-        )
+        of = BOOL if isinstance(value, bool) else INT32 if -(1 << 31) <= value < 1 << 31 else INT64
+        return IntImm(of, int(value))
     if isinstance(value, float):
         return FloatImm(FLOAT32 if like is None or not like.is_float else like.scalar, value)
-    if isinstance(value, Integral | Real):  # numpy's scalars
-        return as_prim(int(value) if isinstance(value, Integral) else float(value), like)
-    raise TypeError(f"`{type(value).__name__}` is no scalar expression")
+    if not hasattr(value, "item"):
+        raise TypeError(f"`{type(value).__name__}` is no scalar expression")
+    return as_prim(value.item(), like)  # a scalar of numpy
 
 
 def match(a: PrimLike, b: PrimLike) -> tuple[PrimExpr, PrimExpr]:
@@ -473,12 +472,7 @@ def cast(value: PrimExpr, to: DType | str) -> PrimExpr:
 def all_of(*conditions: PrimExpr) -> PrimExpr:
     """The conjunction; true when there are none."""
     kept = [c for c in conditions if not (isinstance(c, IntImm) and c.value)]
-    if not kept:
-        return IntImm(BOOL, 1)
-    result = kept[0]
-    for condition in kept[1:]:
-        result = And(result, condition)
-    return result
+    return reduce(And, kept) if kept else IntImm(BOOL, 1)
 
 
 _INT: dict[type, Callable[[int, int], int]] = {
