@@ -20,13 +20,31 @@ OPTIMIZATION = (
     "convert-to-dataflow", "annotate-tir-op-pattern", "fuse-ops", "fuse-tir", "rewrite-dataflow-reshape", "bind-target",
     "schedule-cpu", "split-layout-rewrite-preproc", "fold-constant", "merge-loops", "dead-code-elimination",
 )  # fmt: skip
+_LOWERING = (
+    "to-non-dataflow", "call-tir-rewrite", "static-plan-block-memory", "check-workspace", "kill-after-last-use",
+    "vm-memory-lower", "vm-shape-lower", "attach-global-symbol",
+)  # fmt: skip
+# One kernel for each operator, fast in itself, and memory that is used again.
+_UNFUSED = (
+    "legalize-ops", "canonicalize-bindings", "eliminate-common-subexpr", "fold-constant", "dead-code-elimination",
+    "bind-target", "schedule-cpu",
+)  # fmt: skip
+# Rewrites that compute the same with other operators, so that results may differ in their last digits.
+_ALGEBRA = (
+    "inline-private-functions", "fold-batchnorm-to-conv2d", "decompose-ops-for-inference", "adjust-matmul-order",
+    "remove-redundant-reshape",
+)  # fmt: skip
+DEFAULT = (*OPTIMIZATION, *_LOWERING)
+LEVELS = ("O0", "O1", "O2", "O3")
+"""The pipelines of `relaxc -O0` to `-O3`: lowering alone, without fusion, the default one, algebra first."""
 PIPELINES: dict[str, tuple[str, ...]] = {
     "minimum": MINIMUM,
-    "default": (
-        *OPTIMIZATION, "to-non-dataflow", "call-tir-rewrite", "static-plan-block-memory", "check-workspace",
-        "kill-after-last-use", "vm-memory-lower", "vm-shape-lower", "attach-global-symbol",
-    ),
-}  # fmt: skip
+    "default": DEFAULT,
+    "O0": MINIMUM,
+    "O1": (*_UNFUSED, *_LOWERING),
+    "O2": DEFAULT,
+    "O3": (*_ALGEBRA, *DEFAULT),
+}
 _extra: dict[str, Callable[[], Sequential]] = {}
 _own: dict[str, type[Pass]] = {}
 
