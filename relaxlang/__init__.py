@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from relaxlang.builder.construct import const, struct_info
     from relaxlang.builder.construct import var as Var
     from relaxlang.codegen.pool import set_num_threads
-    from relaxlang.driver import build, load, load_module, lower, parse
+    from relaxlang.driver import build, estimate_memory_usage, load, load_module, lower, parse
     from relaxlang.interp import run as interpret
     from relaxlang.ir.configuration.compiler_config import CompilerConfig
     from relaxlang.ir.configuration.executor import Executor
@@ -41,10 +41,11 @@ if TYPE_CHECKING:
     from relaxlang.schedule import Schedule
 
 __all__ = [
-    "__version__", "BlockBuilder", "CompilerConfig", "DiagnosticError", "Executor", "IRModule", "NDArray", "RelaxlangError", "Runtime", "Schedule",
-    "ShapeTuple", "Target", "Var", "VirtualMachine", "array", "assert_structural_equal", "build", "const", "cpu",
-    "dpl", "get_global_func", "interpret", "load", "load_module", "lower", "op", "parse", "register_func", "script",
-    "set_num_threads", "struct_info", "structural_equal", "structural_hash", "te", "transform",
+    "__version__", "BlockBuilder", "CompilerConfig", "DiagnosticError", "Executor", "IRModule", "NDArray",
+    "RelaxlangError", "Runtime", "Schedule", "ShapeTuple", "Target", "Var", "VirtualMachine", "array",
+    "assert_structural_equal", "build", "const", "cpu", "dpl", "estimate_memory_usage", "get_global_func", "interpret",
+    "load", "load_module", "lower", "op", "parse", "register_func", "script", "set_num_threads", "struct_info",
+    "structural_equal", "structural_hash", "te", "transform",
 ]  # fmt: skip
 
 # Where each lazily imported name lives; one that names no attribute is the module itself.
@@ -66,6 +67,7 @@ _HOMES = {
     "const": "builder.construct:const",
     "cpu": "runtime.device:cpu",
     "dpl": "builder.dpl",
+    "estimate_memory_usage": "driver:estimate_memory_usage",
     "get_global_func": "runtime.registry:get_global_func",
     "interpret": "interp:run",
     "load": "driver:load",

@@ -212,6 +212,24 @@ def generate(lowered: IRModule, target: Any = None) -> RuntimeModule:
         raise
 
 
+def estimate_memory_usage(
+    mod: IRModule, dims: Mapping[str, int] | None = None, pipeline: str | Pass | Sequence[Pass] = "default"
+) -> str:
+    """What each Relax function of a module, at any stage of lowering, allocates with and without memory planning.
+
+    An estimate from above. `dims` gives symbolic dimensions values by name; without, their upper bounds count (RLX3112
+    when there is neither). `pipeline` is the one whose memory is told, up to where memory is planned.
+    """
+    from relaxlang.analysis.memory_report import estimate_memory_usage as estimate
+    from relaxlang.passes.base import Sequential
+    from relaxlang.passes.pipelines import AFTER_PLANNING
+    from relaxlang.passes.pipelines import pipeline as read_pipeline
+
+    passes = read_pipeline(pipeline).passes
+    end = next((i for i, step in enumerate(passes) if step.name in AFTER_PLANNING), len(passes))
+    return estimate(lower(mod, Sequential(passes[:end])), dims)
+
+
 @checked
 def load_module(path: str | os.PathLike[str]) -> RuntimeModule:
     """A program that `export_library` wrote. Damaged, foreign and newer files are `DiagnosticError`s."""

@@ -26,7 +26,6 @@ BUILT = (".rlxe", ".so", ".dylib", ".dll")
 """Suffixes of files that hold a built program."""
 IMPORTED = (".onnx",)
 """Suffixes of files that hold a model of another framework."""
-_AFTER_PLANNING = ("kill-after-last-use", "vm-memory-lower", "vm-shape-lower")
 
 
 class Compilation:
@@ -107,8 +106,10 @@ class Compilation:
     @property
     def planned(self) -> IRModule:
         """The module with its memory planned, as it is before it is lowered to the virtual machine."""
+        from relaxlang.passes.pipelines import AFTER_PLANNING
+
         steps = (*self.settings.passes[self._graph_passes :], *self.settings.lowering)
-        end = next((i for i, step in enumerate(steps) if step.name in _AFTER_PLANNING), len(steps))
+        end = next((i for i, step in enumerate(steps) if step.name in AFTER_PLANNING), len(steps))
         return self._after(self.scheduled, steps[:end])
 
     @cached_property

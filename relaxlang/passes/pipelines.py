@@ -14,6 +14,8 @@ from relaxlang.syntax.pipeline_text import PassSpec, parse_pipeline
 
 # The least that makes any module run: the 2022 minimum build. No optimisation.
 MINIMUM = ("to-non-dataflow", "call-tir-rewrite", "vm-memory-lower", "vm-shape-lower")
+# What comes when memory is planned: it turns allocations into calls of the virtual machine.
+AFTER_PLANNING = ("kill-after-last-use", "vm-memory-lower", "vm-shape-lower")
 # From operators to fused kernels. Nothing after it needs any of these passes to have run.
 OPTIMIZATION = (
     "legalize-ops", "canonicalize-bindings", "eliminate-common-subexpr", "fold-constant", "dead-code-elimination",

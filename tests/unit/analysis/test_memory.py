@@ -19,6 +19,7 @@ def planned(body: str, result: str = "(8,)") -> IRModule:
     return relaxlang.lower(relaxlang.parse(text), PLAN)
 
 
+RAW = '@R.function\ndef main(x: R.Tensor((8,), "float32")):\n    return R.exp(R.abs(x))\n'
 CHAIN = "a = R.exp(x)\nb = R.negative(a)\nd = R.sqrt(b)\ne = R.abs(d)\nreturn e"
 
 
@@ -56,6 +57,13 @@ def test_reports() -> None:
     assert page.startswith("<!doctype html>") and page.count("<rect") == 3 and "a, d: 32 bytes" in page
     estimate = estimate_memory_usage(planned(CHAIN))
     assert "128 bytes of tensors" in estimate and "96 bytes in 3 allocations (25.0% less)" in estimate
+    whole = relaxlang.estimate_memory_usage(relaxlang.parse(RAW))
+    assert "without planning  32 bytes" in whole and "in 1 allocation (0.0% less)" in whole
+    with pytest.raises(DiagnosticError, match="RLX3112"):
+        relaxlang.estimate_memory_usage(relaxlang.parse(RAW.replace("8", "n")))
+    assert "without planning  40 bytes" in relaxlang.estimate_memory_usage(
+        relaxlang.parse(RAW.replace("8", "n")), {"n": 10}
+    )
     assert alive_text(made[0]) == ("32 bytes: a, d", "32 bytes: b")
     assert memory_text([]) == "no Relax functions\n" == estimate_memory_usage(IRModule({}))
     assert isinstance(made[0].intervals[0], Interval)
