@@ -107,7 +107,7 @@ class Emitter(Frame):
         if self._rechecked:
             self._recheck()
         self.at.start("fail")
-        self.at.call("void", self.program.function("rlx_release"), ("ptr", "%frame"), ("i64", str(self.size)))
+        self._release_frame()
         self.at.finish("ret ptr null")
         self._declare_places()
         head = f"define internal ptr {symbol_of(self.index)}(ptr %args, i64 %depth, i64 %limit, i1 %ready)"
@@ -122,6 +122,9 @@ class Emitter(Frame):
             f"  store [{self.size} x ptr] zeroinitializer, ptr %frame",
             *slots,
         ]
+
+    def _release_frame(self) -> None:
+        self.at.call("void", self.program.function("rlx_release"), ("ptr", "%frame"), ("i64", str(self.size)))
 
     def _check_depth(self) -> None:
         """What a function that others call begins with: recursion must end in an error, and Ctrl-C must reach it."""
@@ -259,6 +262,7 @@ class Emitter(Frame):
         count = str(len(self.function.params))
         call = self.program.function("PyObject_Vectorcall")
         result = self.at.call("ptr", call, ("ptr", function), ("ptr", "%args"), ("i64", count), ("ptr", "null"))
+        self._release_frame()
         self.at.finish(f"ret ptr {result}")
 
     # --- the shape heap -----------------------------------------------------------------------------------------------

@@ -269,3 +269,25 @@ def test_a_packed_function_may_call_the_program_again():
         error = error.__cause__
     assert error.diagnostics[0].code == "RLX6010"
     assert vm["main"](3) == 3
+
+
+def test_no_reference_is_lost():
+    program = PROGRAMS["tuples"]
+    main = relaxlang.VirtualMachine(relaxlang.build(program.module()))["main"]
+    arrays = array(3), array(3, 2), array(4, 2)
+    good, bad = (arrays[0], (arrays[1], 5)), (arrays[0], (arrays[2], 5))
+
+    def counts() -> list[int]:
+        return [sys.getrefcount(o) for o in (*arrays, good, bad, good[1], arrays[0].dtype, None, True)]
+
+    def both() -> None:
+        main(good)
+        with pytest.raises(DiagnosticError):
+            main(bad)
+
+    both()
+    before = counts()
+    for _ in range(100):
+        both()
+    gc.collect()
+    assert all(abs(a - b) < 50 for a, b in zip(counts(), before))
