@@ -144,7 +144,7 @@ class Compilation:
 
             settings = self.settings
             target = settings.target or CompilerConfig.of(self.parsed).primitive_target
-            instruments = settings.instruments()
+            instruments = settings.instruments(self.name)
             self._context = PassContext(disabled=settings.skipped, instruments=instruments, target=target)
         return self._context
 

@@ -1,4 +1,5 @@
-"""Watching passes: the module as text before and after them, in files, as differences; and running only a few."""
+"""Watching passes: the module as text before and after them, in files, as differences, in numbers; checking it after
+each; and running only a few."""
 
 from __future__ import annotations
 
@@ -7,10 +8,12 @@ import os
 from collections.abc import Callable
 
 from relaxlang.base.colors import paint
-from relaxlang.base.diagnostics import RelaxlangError
+from relaxlang.base.diagnostics import DiagnosticError, RelaxlangError
 from relaxlang.base.files import write_atomically
+from relaxlang.ir import relax
 from relaxlang.ir.module import IRModule
-from relaxlang.passes.base import Pass, PassInstrument
+from relaxlang.ir.visit import walk
+from relaxlang.passes.base import Pass, PassInstrument, Sequential
 
 Write = Callable[[str], object]
 Names = frozenset[str] | None  # None: all passes
@@ -99,3 +102,80 @@ class BisectLimit(PassInstrument):
         runs = self.count <= self.limit
         self.write(f"bisect: {'' if runs else 'not '}running pass {self.count}: {step}\n")
         return runs
+
+
+class VerifyEach(PassInstrument):
+    """Checks the rules of the IR after every pass that changed the module; DiagnosticError with the faults, which name
+    the pass and point into the text of what it made."""
+
+    def __init__(self) -> None:
+        self._seen: list[IRModule] = []
+
+    def before(self, mod: IRModule, step: Pass) -> None:
+        self._seen.append(mod)
+
+    def after(self, mod: IRModule, step: Pass) -> None:
+        if self._seen.pop() is mod or isinstance(step, Sequential):
+            return
+        from relaxlang.analysis.well_formed import well_formed
+
+        wrong = [d for d in well_formed(mod) if d.level == "error"]
+        if wrong:
+            from relaxlang.syntax.printer.locate import show_nodes
+
+            fault = DiagnosticError(wrong)
+            fault.add_note(f"the pass `{step}` made this")
+            show_nodes(fault, mod, f"<after {step.name}>")
+            raise fault
+
+
+COUNTS = ("functions", "bindings", "kernels", "nodes")
+
+
+class Statistics(PassInstrument):
+    """Counts what each pass leaves: Relax functions, their bindings, TensorIR functions, nodes of the IR in all."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.rows: list[tuple[str, tuple[int, ...]]] = []
+        self._last: IRModule | None = None
+
+    def before(self, mod: IRModule, step: Pass) -> None:
+        if self._last is None:
+            self._note("(input)", mod)
+
+    def after(self, mod: IRModule, step: Pass) -> None:
+        if not isinstance(step, Sequential):
+            self._note(str(step), mod)
+
+    def _note(self, name: str, mod: IRModule) -> None:
+        self.rows.append((name, self.rows[-1][1] if mod is self._last else counts(mod)))
+        self._last = mod
+
+    def report(self) -> str:
+        """A table with a line for each pass: the counts after it, and by how much it changed them."""
+        table = [(self.name, *COUNTS)]
+        before: tuple[int, ...] | None = None
+        for name, now in self.rows:
+            table.append((name, *(_change(n, None if before is None else before[k]) for k, n in enumerate(now))))
+            before = now
+        widths = [max(len(row[k]) for row in table) for k in range(len(table[0]))]
+        lines = (
+            "  ".join(c.rjust(w) if k else c.ljust(w) for k, (c, w) in enumerate(zip(row, widths))) for row in table
+        )
+        return "\n".join(lines) + "\n"
+
+
+def counts(mod: IRModule) -> tuple[int, ...]:
+    """The numbers of `COUNTS` for a module."""
+    functions, kernels = dict(mod.relax_functions()), dict(mod.prim_funcs())
+    bindings = nodes = 0
+    for function in mod.functions.values():
+        for node in walk(function):
+            nodes += 1
+            bindings += isinstance(node, relax.Binding)
+    return len(functions), bindings, len(kernels), nodes
+
+
+def _change(now: int, before: int | None) -> str:
+    return str(now) if before is None or now == before else f"{now} ({now - before:+})"

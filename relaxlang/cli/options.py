@@ -49,6 +49,8 @@ def _repeat(names: str, metavar: str, help: str, rare: bool = False) -> Option:
 
 
 LISTS = ("passes", "ops", "pipelines", "targets", "executors", "runtimes", "codes", "intrinsics", "emit")
+LEVELS = ("0", "1", "2", "3")
+SHELLS = ("bash", "zsh", "fish")
 COMPOSED = ("--executor-", "--runtime-")
 """How options begin that are composed from registries; see `build_options`."""
 
@@ -57,9 +59,12 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         _repeat("--define -D", "N=VALUE", "value of the module's parameter N (`N = I.param(int)`)"),
         _repeat("--include -I", "DIR", "a folder whose files may be included, beside the file's own", True),
         _flag("--check", "stop after parsing and checking"),
+        _flag("--split-input", "the modules of a file stand between lines `// -----` or `# -----`, each by itself", True),
+        _flag("--verify-diagnostics", "succeed when just what comments `# error[RLX0203]: words` announce is wrong", True),
+        _flag("--watch", "compile again whenever a file changes, until Ctrl-C", True),
     ),
     "Output": (
-        _value("--output -o", "OUT", "output file; its suffix says what: .rlx .ll .s .o .so .rlxe (`-`: stdout)"),
+        _value("--output -o", "OUT", "the output; its suffix says what: .rlx .ll .s .o .so .rlxe; -: stdout"),
         _repeat("--emit", "KIND[=PATH],…", "what to write: rlx, tir, llvm, asm, vm, obj, exe (`--list=emit`)"),
         _value("--dialect", "RELEASE", "the release of TVM that --emit=rlx writes for: tvm-0.10 to tvm-0.27", (), True),
         _flag("--fmt", "print the source formatted (-i: write it; with --diff, --check)"),
@@ -74,11 +79,13 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         _value("--mod-name", "NAME", "what the global symbols of the library begin with", (), True),
     ),
     "Passes": (
-        _value("--pipeline -p", "TEXT", "passes or a named pipeline: 'legalize-ops{skip=matmul},normalize', minimum"),
+        _value("--pipeline -p", "TEXT", "passes or a named pipeline: 'legalize-ops{skip=matmul},normalize'"),
+        _value("--opt-level -O", "N", "0: lowering alone, 1: no fusion, 2: default, 3: may round otherwise", LEVELS),
         _repeat("--skip", "PASS,…", "leave passes out", True),
         _value("--start-at", "PASS", "leave out the passes before this one", (), True),
         _value("--stop-after", "PASS", "leave out the passes after this one", (), True),
         _value("--bisect-limit", "N", "run only the first N passes, and say which they are", (), True),
+        _flag("--verify-each", "check the rules of the IR after every pass that changes the module", True),
         _flag("--dump-pipeline", "print the pipeline as text"),
     ),
     "Inspect": (
@@ -97,6 +104,8 @@ GROUPS: dict[str, tuple[Option, ...]] = {
             rare=True,
         ),
         Option(("--timing",), "maybe", "json", "say where the time went", ("json",)),
+        _value("--trace", "FILE", "write phases, passes and kernels over time, for Perfetto or chrome://tracing", (), True),
+        _flag("--stats", "say what each pass leaves: functions, bindings, kernels, nodes", True),
         _value("--list", "WHAT", "list " + ", ".join(LISTS), LISTS),
         _value("--describe", "NAME", "explain a pass, pipeline, operator, intrinsic or code"),
         _flag("--json", "lists and descriptions as JSON", True),
@@ -110,14 +119,17 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         _repeat(
             "--expect", "@y.npy", "compare the result, exit with 3 when it differs (one for each of a tuple)", True
         ),
-        _value("--rtol", "R", "relative tolerance of --expect, default 1e-5", (), True),
-        _value("--atol", "A", "absolute tolerance of --expect, default 1e-6", (), True),
+        _value("--rtol", "R", "relative tolerance of --expect and --compare, default 1e-5", (), True),
+        _value("--atol", "A", "absolute tolerance of --expect and --compare, default 1e-6", (), True),
         _value("--repeat", "N", "run N times and print the times", (), True),
+        _flag("--profile", "time, share, rates and nearness to the machine's peak of each kernel"),
+        _flag("--compare", "interpret the program too; exit with 3 when the compiled code gives something else", True),
     ),
     "Diagnostics": (
         _value("--diagnostics", "STYLE", "human, short, json or github", ("human", "short", "json", "github")),
         _value("--color", "WHEN", "auto, always or never", ("auto", "always", "never")),
         _value("--explain", "CODE", "what a diagnostic code means"),
+        _value("--completion", "SHELL", "print the completion script for bash, zsh or fish", SHELLS, True),
         _flag("--version", "the version; with -v of what it is made of, too"),
         _flag("--verbose -v", "say more", True),
         _flag("--help -h", "this text"),
@@ -214,11 +226,8 @@ def _composed(name: str) -> Option | None:
 
 
 def _unknown(word: str) -> NoReturn:
-    if word[:2] == "-O":
-        help = "pipelines have names: `--pipeline=minimum`, `--pipeline=default`"
-    else:
-        near = did_you_mean(word, _spellings(word))
-        help = f"did you mean `{near}`?" if near else "`relaxc --help` shows the options"
+    near = did_you_mean(word, _spellings(word))
+    help = f"did you mean `{near}`?" if near else "`relaxc --help` shows the options"
     fail("RLX7001", f"there is no option `{word}`", help=help)
 
 

@@ -16,7 +16,7 @@ from relaxlang.cli.timing import Clock
 from relaxlang.passes.base import Pass, PassInstrument
 
 if TYPE_CHECKING:
-    from relaxlang.cli.instruments import Names
+    from relaxlang.cli.instruments import Names, Statistics
 
 _QUOTED = re.compile(r"(['\"])(.*)\1\Z", re.DOTALL)
 _NONE: frozenset[str] = frozenset()
@@ -41,10 +41,11 @@ class Settings:
         if self.build.deprecated:
             reporter.note(f"{self.build.deprecated} in a target is deprecated: use `--executor` and `--runtime`")
         self.skipped = frozenset(step.name for step in _named(line, "--skip"))
-        self.own_pipeline = any(line.has(n) for n in ("--pipeline", "--start-at", "--stop-after"))
+        self.own_pipeline = any(line.has(n) for n in ("--pipeline", "--opt-level", "--start-at", "--stop-after"))
         if self.own_pipeline:
             _ = self.passes
         self.bisect = number(line, "--bisect-limit", 0)
+        self.statistics: list[Statistics] = []
         self._before, self._after = (_names(line, n) for n in ("--print-ir-before", "--print-ir-after"))
 
     @cached_property
@@ -69,9 +70,9 @@ class Settings:
             return ()
         return pipeline("minimum").passes
 
-    def instruments(self) -> list[PassInstrument]:
-        """Fresh instruments for one module's passes."""
-        from relaxlang.cli.instruments import BisectLimit, PrintDiff, PrintModule, WriteFiles
+    def instruments(self, name: str) -> list[PassInstrument]:
+        """Fresh instruments for the passes of one module, that of the file `name`."""
+        from relaxlang.cli.instruments import BisectLimit, PrintDiff, PrintModule, Statistics, VerifyEach, WriteFiles
 
         line, say = self.line, self.reporter.say
         made: list[PassInstrument] = []
@@ -85,6 +86,11 @@ class Settings:
             made.append(PrintDiff(say, self.reporter.color))
         if line.has("--print-ir-dir"):
             made.append(WriteFiles(line.value("--print-ir-dir")))
+        if line.has("--stats"):
+            self.statistics.append(Statistics(name))
+            made.append(self.statistics[-1])
+        if line.has("--verify-each"):
+            made.append(VerifyEach())
         return made
 
     def pipeline_text(self) -> str:
@@ -104,7 +110,11 @@ def _dialect(line: CommandLine) -> str | None:
 def _passes(line: CommandLine) -> tuple[Pass, ...]:
     from relaxlang.passes.pipelines import pipeline
 
-    passes = pipeline(line.value("--pipeline", "default"), "--pipeline").passes
+    if line.has("--pipeline") and line.has("--opt-level"):
+        fail("RLX7003", "`-O` and `--pipeline` are two ways to choose the passes", line.span("--opt-level"),
+             help=f"a pipeline can begin with a level: `--pipeline=O{line.value('--opt-level')},…`")  # fmt: skip
+    level = f"O{line.value('--opt-level')}" if line.has("--opt-level") else "default"
+    passes = pipeline(line.value("--pipeline", level), "--pipeline").passes
     for name in ("--start-at", "--stop-after"):
         for step in _named(line, name):
             at = [i for i, p in enumerate(passes) if p.name == step.name]

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -18,7 +19,8 @@ Shape: TypeAlias = "tuple[int, ...]"
 
 @dataclass(frozen=True, slots=True)
 class KernelRun:
-    """One call of a kernel: from instruction `pc` of a Relax function, in seconds, on buffers of these shapes."""
+    """One call of a kernel: from instruction `pc` of a Relax function, in seconds, on buffers of these shapes. `end` is
+    when it was told of, just after its end, by `time.perf_counter`."""
 
     kernel: str
     function: str
@@ -26,6 +28,7 @@ class KernelRun:
     seconds: float
     shapes: tuple[Shape, ...]
     nbytes: int
+    end: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +125,7 @@ def kernel_run(
         for dim in shape:
             size *= dim
         nbytes += size
-    return KernelRun(signature.name, function.name, pc, seconds, shapes, nbytes)
+    return KernelRun(signature.name, function.name, pc, seconds, shapes, nbytes, time.perf_counter())
 
 
 def called_kernel(executable: Executable, function: VMFunction, pc: int) -> KernelSignature:
