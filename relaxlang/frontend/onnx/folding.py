@@ -59,6 +59,8 @@ def _arithmetic(kind: type[prim.BinaryOp], plain: Callable[[Any, Any], Any]) -> 
     """A binary operator: by numpy on numbers, `kind` on expressions."""
 
     def fold(graph: Graph, node: Node, a: Known, b: Known) -> Folded:
+        if a.dtype is not b.dtype or a.dtype.is_bool:
+            return None
         if not (a.is_symbolic or b.is_symbolic):
             with np.errstate(all="ignore"):
                 return Known(np.asarray(plain(a.data, b.data)).astype(a.dtype.numpy), a.dtype)
@@ -73,6 +75,8 @@ def _arithmetic(kind: type[prim.BinaryOp], plain: Callable[[Any, Any], Any]) -> 
 
 def _divide(graph: Graph, node: Node, a: Known, b: Known) -> Folded:
     """A quotient; that of integers is rounded towards zero, that of floats must be whole."""
+    if a.dtype is not b.dtype or a.dtype.is_bool:
+        return None
     if not (a.is_symbolic or b.is_symbolic):
         if a.dtype.is_float:
             with np.errstate(all="ignore"):
@@ -149,12 +153,16 @@ def _where(graph: Graph, node: Node, condition: Known, a: Known, b: Known) -> Fo
 
 
 def _negate(graph: Graph, node: Node, a: Known) -> Folded:
+    if a.dtype.is_bool:
+        return None
     if not a.is_symbolic:
         return Known(-a.data, a.dtype)
     return Known.of(elementwise(lambda x: _plain(graph, prim.Sub(_expr(0), _expr(x))), a.data), a.dtype)
 
 
 def _not(graph: Graph, node: Node, a: Known) -> Folded:
+    if not a.dtype.is_bool:
+        return None
     if not a.is_symbolic:
         return Known(~a.data, a.dtype)
     return Known.of(elementwise(lambda x: _plain(graph, prim.Not(_expr(x))), a.data), a.dtype)

@@ -233,6 +233,13 @@ class Graph:
         """The number of dimensions of a value."""
         return len(self.shape(value))
 
+    def sizes_of_rank(self, value: Value, least: int, most: int | None = None) -> tuple[Dim, ...]:
+        """As `sizes`, of a value that must have so many dimensions (`most` None: just `least`)."""
+        dims = self.sizes(value)
+        if not least <= len(dims) <= (least if most is None else most):
+            fail("RLX8003", f"an input has {len(dims)} dimensions, not {least}")
+        return dims
+
     def dtype(self, value: Value) -> DType:
         """The element type of a value."""
         if isinstance(value, Known):

@@ -172,6 +172,8 @@ def grid_sample(g: Graph, n: Node) -> Value:
     if g.rank(x) != 4:
         n.unsupported("of volumes")
     mode = n.string("mode", "linear" if n.version >= 20 else "bilinear")
+    if mode not in _SAMPLES:
+        n.unsupported(f"in the mode `{mode}`")
     return op.image.grid_sample(
         x, op.permute_dims(grid, [0, 3, 1, 2]), method=_SAMPLES[mode], padding_mode=n.string("padding_mode", "zeros"),
         align_corners=n.flag("align_corners"),

@@ -46,7 +46,7 @@ def einsum(g: Graph, n: Node) -> Value:
 def det(g: Graph, n: Node) -> Value:
     """Det of matrices of 2 by 2 and 3 by 3."""
     x = g.tensor(n.input(0))
-    rank, size = g.rank(x), g.sizes(x)[-1]
+    rank, size = g.rank(x), g.sizes_of_rank(x, 2, 8)[-1]
     if not isinstance(size, int) or size not in (2, 3):
         n.unsupported("of matrices larger than 3 by 3")
     rows = [[op.squeeze(op.strided_slice(x, [rank - 2, rank - 1], [i, j], [i + 1, j + 1]), [rank - 2, rank - 1])

@@ -76,7 +76,9 @@ def group_normalization(g: Graph, n: Node) -> Value:
     """GroupNormalization: scale and bias are for each channel since version 21, for each group before."""
     x, groups = g.tensor(n.input(0)), n.int("num_groups")
     scale, bias = g.tensor(n.input(1)), g.tensor(n.input(2))
-    channels = g.sizes(x)[1]
+    channels = g.sizes_of_rank(x, 2, 8)[1]
+    if groups < 1:
+        n.unsupported(f"with {groups} groups")
     if n.version < 21:
         if not isinstance(channels, int):
             n.unsupported("of as many channels as are known only at run time")

@@ -46,8 +46,9 @@ class Layer:
         if not self.directions:
             n.unsupported(f"in the direction `{n.string('direction')}`")
         x = g.tensor(n.input(0))
+        g.sizes_of_rank(x, 3)
         self.x = g.bb.emit(op.permute_dims(x, [1, 0, 2])) if self.batch_first else x
-        steps, self.batch, _ = g.sizes(self.x)
+        steps, self.batch, _ = g.sizes_of_rank(self.x, 3)
         if not isinstance(steps, int) or steps > MAX_STEPS:
             n.unsupported(f"over a sequence whose length is not known, or more than {MAX_STEPS}")
         self.steps = steps

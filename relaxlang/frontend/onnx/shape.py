@@ -275,6 +275,8 @@ def space_to_depth(g: Graph, n: Node) -> Value:
     """SpaceToDepth: squares of pixels become channels."""
     x, b = g.tensor(n.input(0)), n.int("blocksize")
     batch, c, h, w = _four(g, n, x)
+    if b < 1:
+        n.unsupported(f"with a block size of {b}")
     rows, columns = (g.simplify(d // b if isinstance(d, int) else prim.FloorDiv(*prim.match(d, b))) for d in (h, w))
     parts = op.reshape(x, (batch, c, rows, b, columns, b))
     order = [0, 3, 5, 1, 2, 4] if n.string("mode", "DCR") == "DCR" else [0, 1, 3, 5, 2, 4]

@@ -33,6 +33,8 @@ class Window:
         lengths = {len(self.strides), len(self.dilations), len(self.padding) / 2}
         if lengths != {self.count} or len(dims) != self.count:
             n.unsupported(f"with attributes for another number of axes than the {self.count} of the window")
+        if min((*self.kernel, *self.strides, *self.dilations), default=1) < 1:
+            n.unsupported("with sizes, strides or dilations below 1")
         how = n.string("auto_pad", "NOTSET")
         if how in ("SAME_UPPER", "SAME_LOWER"):
             self.padding = self._same(g, dims, how == "SAME_LOWER")
@@ -70,11 +72,11 @@ def with_bias(g: Graph, x: relax.Expr, bias: Value) -> relax.Expr:
     """`x` plus one number for each channel, its second dimension."""
     if bias is None:
         return x
+    size = g.sizes_of_rank(bias, 1)[0]
     shape = (-1, *([1] * (g.rank(x) - 2)))
     if isinstance(bias, Known) and not bias.is_symbolic and not g.keep_parameters:
         added: relax.Expr = relax.Constant(bias.data.reshape(1, *shape))
     else:
-        size = g.sizes(bias)[0]
         added = op.reshape(g.tensor(bias), (1, size, *([1] * (g.rank(x) - 2))))
     made: relax.Expr = op.add(x, added)
     return made
@@ -166,6 +168,8 @@ def average_pool(g: Graph, n: Node) -> Value:
 def lp_pool(g: Graph, n: Node) -> Value:
     """LpPool: the norm of each window."""
     x, p = g.tensor(n.input(0)), n.int("p", 2)
+    if p < 1:
+        n.unsupported(f"with a norm of order {p}")
     power = op.power(op.abs(x), g.like(p, x))
     mean = _pool(g, n, power, _AVERAGE, count_include_pad=True)
     total = op.multiply(mean, g.like(math.prod(n.ints("kernel_shape")), x))
@@ -187,7 +191,9 @@ global_average_pool, global_max_pool = _over_space(op.mean), _over_space(op.max)
 def local_response_normalization(g: Graph, n: Node) -> Value:
     """LRN: x / (bias + alpha / size * the sum of squares of neighbouring channels) ** beta."""
     x, size = g.tensor(n.input(0)), n.int("size")
-    rank, channels = g.rank(x), g.sizes(x)[1]
+    rank, channels = g.rank(x), g.sizes_of_rank(x, 2, 8)[1]
+    if size < 1:
+        n.unsupported(f"over {size} channels")
     before = (size - 1) // 2
     widths = [0] * (2 * rank)
     widths[2], widths[3] = before, size - 1 - before
@@ -243,7 +249,7 @@ def col_to_image(g: Graph, n: Node) -> Value:
     x = g.tensor(n.input(0))
     image, block = g.ints(n.input(1), "the image's shape"), g.ints(n.input(2), "the block's shape")
     w = Window(g, n, image, block)
-    batch, columns, _ = g.sizes(x)
+    batch, columns, _ = g.sizes_of_rank(x, 3)
     if w.count not in _AXES or not isinstance(columns, int):
         n.unsupported("of blocks with more than 3 dimensions")
     count, pads = math.prod(block), n.ints("pads", (0,) * (2 * w.count))
