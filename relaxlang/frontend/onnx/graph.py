@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from onnx import checker
+from onnx import checker, defs
 
 from relaxlang.arith import Analyzer, Bound
 from relaxlang.base.diagnostics import DiagnosticError, fail
@@ -131,7 +131,11 @@ class Graph:
 
     def _check(self, node: Node) -> None:
         """RLX8003 when a node breaks its operator's rules: the number of inputs, the kinds of attributes."""
-        if node.domain not in ("", "ai.onnx") or any(a.HasField("g") for a in node.proto.attribute):
+        if (
+            node.domain not in ("", "ai.onnx")
+            or not defs.has(node.op)
+            or any(a.HasField("g") for a in node.proto.attribute)
+        ):
             return
         context = checker.C.CheckerContext()
         context.ir_version = checker.DEFAULT_CONTEXT.ir_version

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from relaxlang.frontend.onnx import (
+    contrib,
     control,
     elementwise,
     image,
@@ -67,7 +68,7 @@ _ONNX: dict[str, Converter] = {
     # normalisations
     "BatchNormalization": norm.batch_normalization, "GroupNormalization": norm.group_normalization,
     "InstanceNormalization": norm.instance_normalization, "LayerNormalization": norm.layer_normalization,
-    "RMSNormalization": norm.rms_normalization,
+    "RMSNormalization": norm.rms_normalization, "SimplifiedLayerNormalization": norm.rms_normalization,
     # places
     "Compress": index.compress, "Gather": index.gather, "GatherElements": index.gather_elements,
     "GatherND": index.gather_nd, "NonMaxSuppression": index.non_max_suppression,
@@ -92,7 +93,14 @@ _ONNX: dict[str, Converter] = {
     "SplitToSequence": control.split_to_sequence,
 }  # fmt: skip
 
+_MICROSOFT: dict[str, Converter] = {
+    "BiasGelu": contrib.gelu, "FastGelu": contrib.fast_gelu, "FusedMatMul": contrib.fused_matmul, "Gelu": contrib.gelu,
+    "QuickGelu": contrib.quick_gelu, "SkipLayerNormalization": contrib.skip_layer_normalization,
+    "SkipSimplifiedLayerNormalization": contrib.skip_rms_normalization,
+}  # fmt: skip
+
 OPERATORS: dict[tuple[str, str], Converter] = {
     **{("", name): converter for name, converter in _ONNX.items()},
+    **{("com.microsoft", name): converter for name, converter in _MICROSOFT.items()},
     ("ai.onnx.ml", "ArrayFeatureExtractor"): index.array_feature_extractor,
 }

@@ -19,9 +19,15 @@ def _zero(g: Graph, value: Value, of: DType) -> relax.Expr:
     return relax.Constant(np.zeros((), dtype=of.numpy)) if value is None else g.tensor(value)
 
 
-def _blocks(n: Node) -> None:
-    if n.int("block_size", 0):
-        n.unsupported("in blocks")
+def _whole(g: Graph, n: Node, value: relax.Expr, axis: int, like: relax.Expr) -> relax.Expr:
+    """A parameter that is one for each block along an axis, repeated for each element."""
+    size = g.sizes(like)[axis]
+    repeated = op.repeat(value, n.int("block_size"), axis=axis)
+    return g.bb.emit(op.strided_slice(repeated, [axis], [0], [size]))
+
+
+def _in_blocks(n: Node) -> bool:
+    return n.int("block_size", 0) > 0
 
 
 def _parameter(g: Graph, value: relax.Expr, axis: int, rank: int) -> relax.Expr:
@@ -36,7 +42,6 @@ def _parameter(g: Graph, value: relax.Expr, axis: int, rank: int) -> relax.Expr:
 
 def quantize_linear(g: Graph, n: Node) -> Value:
     """QuantizeLinear: to the type of the zero point, or `output_dtype`, or uint8."""
-    _blocks(n)
     x, scale = g.tensor(n.input(0)), g.tensor(n.input(1))
     if n.input(2) is not None:
         to = g.dtype(n.input(2))
@@ -45,14 +50,32 @@ def quantize_linear(g: Graph, n: Node) -> Value:
     else:
         to = element_type(2, "the result")
     x = x if g.dtype(x).is_float else op.astype(x, "float32")
+    if _in_blocks(n):
+        return _quantize_blocks(g, n, x, scale, to)
     axis = n.int("axis", 1) if g.rank(scale) == 1 and g.rank(x) else -1
     return op.quantize(x, scale, _zero(g, n.input(2), to), axis=axis, out_dtype=to)
 
 
+def _quantize_blocks(g: Graph, n: Node, x: relax.Expr, scale: relax.Expr, to: DType) -> Value:
+    if not to.is_integer:
+        n.unsupported(f"in blocks, to {to}")
+    axis = g.axis(n, n.int("axis", 1), g.rank(x))
+    steps = op.round(op.divide(op.astype(x, "float32"), op.astype(_whole(g, n, scale, axis, x), "float32")))
+    if n.input(2) is not None:
+        steps = op.add(steps, op.astype(_whole(g, n, g.tensor(n.input(2)), axis, x), "float32"))
+    limits = np.iinfo(to.numpy)
+    return op.astype(op.clip(steps, float(limits.min), float(limits.max)), to)
+
+
 def dequantize_linear(g: Graph, n: Node) -> Value:
     """DequantizeLinear: to the type of the scale."""
-    _blocks(n)
     x, scale = g.tensor(n.input(0)), g.tensor(n.input(1))
+    if _in_blocks(n):
+        axis = g.axis(n, n.int("axis", 1), g.rank(x))
+        steps = op.astype(x, g.dtype(scale))
+        if n.input(2) is not None:
+            steps = op.subtract(steps, op.astype(_whole(g, n, g.tensor(n.input(2)), axis, x), g.dtype(scale)))
+        return op.multiply(steps, _whole(g, n, scale, axis, x))
     axis = n.int("axis", 1) if g.rank(scale) == 1 and g.rank(x) else -1
     return op.dequantize(x, scale, _zero(g, n.input(2), g.dtype(x)), axis=axis, out_dtype=g.dtype(scale))
 

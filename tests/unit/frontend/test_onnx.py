@@ -155,3 +155,24 @@ def test_operators_of_old_and_new_releases(opset: int) -> None:
         else m("Slice", y, starts=[0], ends=[1], axes=[0])
     )
     same(m.model(y), random(2, 3, 4))
+
+
+@pytest.mark.extra("onnxruntime")
+def test_operators_that_onnx_runtime_adds() -> None:
+    import onnxruntime
+
+    m, own = Maker(), {"domain": "com.microsoft"}
+    x, y = m.input("x", ("n", 4, 8)), m.input("y", ("n", 4, 8))
+    row = [m.constant(random(8)) for _ in range(3)]
+    skipped = m("SkipLayerNormalization", x, y, *row, outputs=4, epsilon=1e-5, **own)
+    m.nodes[-1].output[1:3] = ["", ""]
+    model = m.model(
+        m("BiasGelu", x, row[0], **own), m("FastGelu", x, row[0], **own), m("QuickGelu", x, alpha=1.5, **own),
+        m("FusedMatMul", x, y, transB=1, alpha=0.5, **own), skipped[0], skipped[3],
+        m("SkipSimplifiedLayerNormalization", x, y, row[1], epsilon=1e-5, **own),
+        m("SimplifiedLayerNormalization", x, row[1], axis=-1, epsilon=1e-5),
+    )  # fmt: skip
+    inputs = random(2, 4, 8), random(2, 4, 8)[::-1].copy()
+    wanted = onnxruntime.InferenceSession(model.SerializeToString()).run(None, dict(zip("xy", inputs)))
+    for a, b in zip(relaxlang.interpret(from_onnx(model), "main", *inputs), wanted, strict=True):
+        np.testing.assert_allclose(np.asarray(a), b, rtol=1e-4, atol=1e-5)
