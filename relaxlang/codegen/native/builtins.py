@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from relaxlang.base.dtype import dtype
-from relaxlang.codegen.native import checks, kernels
+from relaxlang.codegen.native import checks, kernels, table
 from relaxlang.codegen.native.checks import DONE
 from relaxlang.codegen.native.emitter import Emitter, FastPath
 from relaxlang.codegen.native.frame import UNLIKELY
@@ -25,7 +25,6 @@ from relaxlang.codegen.native.kinds import (
     Tuple,
     Value,
 )
-from relaxlang.codegen.native.table import RefuseReshape, RefuseStorage, RefuseTensor
 from relaxlang.runtime.builtins import MakeShapeCode
 from relaxlang.runtime.executable import VOID, Call, Func, KernelFunction, PackedFunction, VMFunction
 
@@ -97,7 +96,7 @@ def alloc_storage(em: Emitter, call: Call) -> Value | None:
     if element is None or not isinstance(shape.kind, Shape) or call.dst == VOID or not _only_for_tensors(em, call):
         return None
     size, good = _bytes(em, shape.dims, dtype(element).itemsize)
-    em.require(good, RefuseStorage(element), _words(shape.dims))
+    em.require(good, table.refuse_storage(element), _words(shape.dims))
     block = em.at.call("ptr", em.program.take(), ("i64", size))
     return Value(BLOCK, (em.checked(block), size))
 
@@ -167,7 +166,7 @@ def alloc_tensor(em: Emitter, call: Call) -> Value | None:
         conditions = [f"icmp sge i64 {start}, 0", f"icmp sle i64 {start}, {available}", f"icmp ule i64 {size}, {room}"]
         for condition in conditions if start != "0" else conditions[2:]:
             good = em.at.value(f"and i1 {good}, {em.at.value(condition)}")
-    em.require(good, RefuseTensor(element), [("i64", available), ("i64", start), *_words(shape.dims)])
+    em.require(good, table.refuse_tensor(element), [("i64", available), ("i64", start), *_words(shape.dims)])
     em.retain(Reference(block, True))
     data = block if start == "0" else em.at.value(f"getelementptr i8, ptr {block}, i64 {start}")
     return Value(Tensor(element, shape.kind.ndim, True), (data, block, *shape.dims))
@@ -184,7 +183,7 @@ def reshape(em: Emitter, call: Call) -> Value | None:
     if had != wanted:
         same = em.at.value(f"icmp eq i64 {had}, {wanted}")
         good = same if good == "true" else em.at.value(f"and i1 {same}, {good}")
-    em.require(good, RefuseReshape(kind.dtype, kind.ndim), _words((*value.dims, *shape.dims)))
+    em.require(good, table.refuse_reshape(kind.dtype, kind.ndim), _words((*value.dims, *shape.dims)))
     copied = em.copy(Value(Tensor(kind.dtype, kind.ndim, kind.on_block, False, kind.borrowed), value.parts))
     made = Tensor(kind.dtype, shape.kind.ndim, kind.on_block)
     return Value(made, (*copied.parts[:2], *shape.dims))

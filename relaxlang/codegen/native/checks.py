@@ -4,7 +4,7 @@ the error."""
 from __future__ import annotations
 
 from relaxlang.base.dtype import DType
-from relaxlang.codegen.native import layout
+from relaxlang.codegen.native import layout, table
 from relaxlang.codegen.native.emitter import Emitter
 from relaxlang.codegen.native.frame import LIKELY
 from relaxlang.codegen.native.kinds import (
@@ -20,7 +20,6 @@ from relaxlang.codegen.native.kinds import (
     Tuple,
     Value,
 )
-from relaxlang.codegen.native.table import ElementType, Fixed
 from relaxlang.runtime.builtins import MatchShapeCode
 from relaxlang.runtime.executable import VM, Call, Register
 
@@ -42,7 +41,7 @@ def check_tensor_info(em: Emitter, call: Call) -> Value | None:
         return DONE if right else None
     if not isinstance(value.kind, Object) or ndim < 0 or (dtype is not None and dtype.is_handle):
         return None
-    element = "null" if name is None else em.object(ElementType(name))
+    element = "null" if name is None else em.object(table.element_type(name))
     good = em.at.call("i1", em.program.is_array(), ("ptr", value.parts[0]), ("ptr", element), ("i32", str(ndim)))
     em.in_python_unless(good, call)
     kind = Tensor(name, ndim, False, exact=True, borrowed=value.kind.borrowed)
@@ -84,8 +83,8 @@ def check_prim_value_info(em: Emitter, call: Call) -> Value | None:
         return None
     held = value.parts[0]
     if dtype.is_bool:
-        yes = em.at.value(f"icmp eq ptr {held}, {em.object(Fixed(True))}")
-        no = em.at.value(f"icmp eq ptr {held}, {em.object(Fixed(False))}")
+        yes = em.at.value(f"icmp eq ptr {held}, {em.object(table.fixed(True))}")
+        no = em.at.value(f"icmp eq ptr {held}, {em.object(table.fixed(False))}")
         em.in_python_unless(em.at.value(f"or i1 {yes}, {no}"), call)
         em.refine(register, Value(BOOL, (yes,)))
     elif dtype.is_float:
@@ -101,7 +100,7 @@ def check_prim_value_info(em: Emitter, call: Call) -> Value | None:
 
 def is_float(em: Emitter, value: str) -> str:
     """Whether an object is a float and nothing derived from it."""
-    return em.at.value(f"icmp eq ptr {em.load_field(value, layout.TYPE)}, {em.object(Fixed(float))}")
+    return em.at.value(f"icmp eq ptr {em.load_field(value, layout.TYPE)}, {em.object(table.fixed(float))}")
 
 
 def _read_int(em: Emitter, value: str, dtype: DType) -> tuple[str, str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from relaxlang.base.dtype import DType
+from relaxlang.codegen.native import table
 from relaxlang.codegen.native.flow import Flow, is_register, jump_target
 from relaxlang.codegen.native.frame import LIKELY, Frame
 from relaxlang.codegen.native.kinds import (
@@ -24,7 +25,6 @@ from relaxlang.codegen.native.kinds import (
     references,
 )
 from relaxlang.codegen.native.program_text import ProgramText
-from relaxlang.codegen.native.table import DataOf, Fixed, Operand, Prologue, Slow, Step, TooDeep
 from relaxlang.runtime.builtins import read_if_cond
 from relaxlang.runtime.executable import (
     VM,
@@ -132,7 +132,7 @@ class Emitter(Frame):
         low = self.at.value(f"icmp ult i64 {self.at.value(f'ptrtoint ptr {here} to i64')}, %limit")
         deep = self.at.value(f"icmp ugt i64 %depth, {MAX_DEPTH}")
         shallow = self.at.value(f"xor i1 {self.at.value(f'or i1 {low}, {deep}')}, true")
-        self.require(shallow, TooDeep(self.function.name), [])
+        self.require(shallow, table.too_deep(self.function.name), [])
         self.check_signals()
 
     def check_signals(self) -> None:
@@ -171,8 +171,8 @@ class Emitter(Frame):
             return value.parts[0]
         if isinstance(value.kind, Int):
             return self.at.value(f"icmp ne i64 {value.parts[0]}, 0")
-        made = self.checked(self.call_python(Fixed(read_if_cond), [value]))
-        yes = self.at.value(f"icmp eq ptr {made}, {self.object(Fixed(True))}")
+        made = self.checked(self.call_python(table.fixed(read_if_cond), [value]))
+        yes = self.at.value(f"icmp eq ptr {made}, {self.object(table.fixed(True))}")
         self.release(Reference(made, False))
         return yes
 
@@ -201,10 +201,10 @@ class Emitter(Frame):
             return Value(Shape(len(literal)), tuple(map(str, literal)))
         if isinstance(arg, Constant) and literal is None:
             return Value(NOTHING)
-        held = self.object(Operand(arg))
+        held = self.object(table.operand(arg))
         if isinstance(literal, NDArray):
             kind = Tensor(dtype_name(literal.dtype), literal.ndim, False, exact=True, borrowed=True)
-            data = self.at.value(self.program.load(DataOf(arg)))
+            data = self.at.value(self.program.load(table.data_of(arg)))
             return Value(kind, (data, held, *map(str, literal.shape)))
         return Value(BORROWED, (held,))
 
@@ -236,7 +236,7 @@ class Emitter(Frame):
         """An instruction done in Python."""
         self.heap_changed()
         given = [self.operand(a) for a in call.args if is_register(a)]
-        return Value(OBJECT, (self.checked(self.call_python(Step(self.index, self.pc), given)),))
+        return Value(OBJECT, (self.checked(self.call_python(table.step(self.index, self.pc), given)),))
 
     def in_python_unless(self, good: str, call: Call) -> None:
         """Where a condition does not hold, do the instruction in Python, for its errors and effects. Among the checks
@@ -257,7 +257,7 @@ class Emitter(Frame):
         """A check of an argument failed. When the arguments come right from a caller they are converted, and the
         function begins again on what that gives; else something is wrong with them."""
         self.at.start("recheck")
-        raw, bound = self.object(Slow(self.index)), self.object(Prologue(self.index))
+        raw, bound = self.object(table.slow(self.index)), self.object(table.prologue(self.index))
         function = self.at.value(f"select i1 %ready, ptr {bound}, ptr {raw}")
         count = str(len(self.function.params))
         call = self.program.function("PyObject_Vectorcall")

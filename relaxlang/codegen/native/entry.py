@@ -7,10 +7,9 @@ go straight to the function, which checks them; anything else (conversions, erro
 
 from __future__ import annotations
 
-from relaxlang.codegen.native import layout
+from relaxlang.codegen.native import layout, table
 from relaxlang.codegen.native.emitter import symbol_of
 from relaxlang.codegen.native.program_text import ProgramText
-from relaxlang.codegen.native.table import Fixed, Slow
 from relaxlang.codegen.text import FunctionText
 from relaxlang.runtime.ndarray import ShapeTuple
 from relaxlang.runtime.params import Expected
@@ -32,7 +31,7 @@ def emit_entries(program: ProgramText, index: int, expected: list[Expected], cal
         _go_on(at, _accepts(program, at, at.value(f"load ptr, ptr {slot}"), one))
     at.finish(f"ret ptr {_call(program, at, index, calls_others, False)}")
     at.start("slow")
-    slow = at.value(program.load(Slow(index)))
+    slow = at.value(program.load(table.slow(index)))
     vectorcall = program.function("PyObject_Vectorcall")
     made = at.call("ptr", vectorcall, ("ptr", slow), ("ptr", "%args"), ("i64", "%count"), ("ptr", "%names"))
     at.finish(f"ret ptr {made}")
@@ -72,4 +71,4 @@ def _accepts(program: ProgramText, at: FunctionText, value: str, expected: Expec
         return "false"
     type_at = at.value(f"getelementptr i8, ptr {value}, i64 {layout.TYPE}")
     given = at.value(f"load ptr, ptr {type_at}")
-    return at.value(f"icmp eq ptr {given}, {at.value(program.load(Fixed(ShapeTuple)))}")
+    return at.value(f"icmp eq ptr {given}, {at.value(program.load(table.fixed(ShapeTuple)))}")

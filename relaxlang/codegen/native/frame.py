@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from relaxlang.codegen.native import layout
+from relaxlang.codegen.native import layout, table
 from relaxlang.codegen.native.helpers import bind_closure, heap_view, make_shape
 from relaxlang.codegen.native.kinds import (
     BORROWED,
@@ -28,7 +28,7 @@ from relaxlang.codegen.native.kinds import (
     references,
 )
 from relaxlang.codegen.native.program_text import ProgramText
-from relaxlang.codegen.native.table import ElementType, Entry, Fixed, Operand
+from relaxlang.codegen.native.table import Entry
 from relaxlang.codegen.text import FunctionText
 from relaxlang.runtime.executable import Func
 
@@ -182,21 +182,21 @@ class Frame:
         if isinstance(kind, Int):
             return at.call("ptr", self.program.function("PyLong_FromLongLong"), ("i64", value.parts[0]))
         if isinstance(kind, Bool):
-            yes, no = self.object(Fixed(True)), self.object(Fixed(False))
+            yes, no = self.object(table.fixed(True)), self.object(table.fixed(False))
             return self._own(at.value(f"select i1 {value.parts[0]}, ptr {yes}, ptr {no}"), False)
         if isinstance(kind, Shape):
-            return self.call_python(Fixed(make_shape), [Value(Int(), (d,)) for d in value.parts])
+            return self.call_python(table.fixed(make_shape), [Value(Int(), (d,)) for d in value.parts])
         if isinstance(kind, Tuple):
             items = self.array([self.box(field) for field in value.fields()])
             return at.call("ptr", self.program.function("rlx_tuple"), ("ptr", items), ("i64", str(len(kind.fields))))
         if isinstance(kind, Heap):
             where = at.value(f"ptrtoint ptr {value.parts[0]} to i64")
-            return self.call_python(Fixed(heap_view), [Value(Int(), (where,)), Value(Int(), (str(kind.size),))])
+            return self.call_python(table.fixed(heap_view), [Value(Int(), (where,)), Value(Int(), (str(kind.size),))])
         if isinstance(kind, Bound):
-            function = Value(OBJECT, (self.object(Operand(Func(kind.function))),))
-            return self.call_python(Fixed(bind_closure), [function, *value.fields()])
+            function = Value(OBJECT, (self.object(table.operand(Func(kind.function))),))
+            return self.call_python(table.fixed(bind_closure), [function, *value.fields()])
         if isinstance(kind, Nothing):
-            return self._own(self.object(Fixed(None)), False)
+            return self._own(self.object(table.fixed(None)), False)
         data, size = value.parts
         return self._box_tensor(Value(Tensor("uint8", 1, True), (data, data, size)), Tensor("uint8", 1, True))
 
@@ -212,7 +212,7 @@ class Frame:
         if kind.exact:
             return self._own(owner, kind.borrowed)
         assert kind.dtype is not None
-        args = [("ptr", self.object(ElementType(kind.dtype))), ("i32", str(kind.ndim)),
+        args = [("ptr", self.object(table.element_type(kind.dtype))), ("i32", str(kind.ndim)),
                 ("ptr", self.words(value.dims)), ("ptr", data), ("ptr", owner)]  # fmt: skip
         if kind.on_block:
             self.retain(Reference(owner, True))

@@ -8,11 +8,11 @@ from typing import Any
 
 from relaxlang.base.dtype import dtype
 from relaxlang.codegen.lltypes import float_literal, memory_type
+from relaxlang.codegen.native import table
 from relaxlang.codegen.native.checks import DONE, is_float, read_array
 from relaxlang.codegen.native.emitter import Emitter
 from relaxlang.codegen.native.frame import LIKELY
 from relaxlang.codegen.native.kinds import OBJECT, Bool, Heap, Int, Kind, Object, Tensor, Value
-from relaxlang.codegen.native.table import ElementType, KernelAddress, KernelFailed, Observe
 from relaxlang.runtime.executable import Arg, Call
 from relaxlang.runtime.kernel_signature import BufferParam, KernelSignature, ScalarParam
 
@@ -87,7 +87,7 @@ def _check_objects(
             "i1",
             em.program.is_array(),
             ("ptr", value.parts[0]),
-            ("ptr", em.object(ElementType(param.dtype))),
+            ("ptr", em.object(table.element_type(param.dtype))),
             ("i32", str(len(param.dims))),
         )
         em.at.branch_if(good, go, slow, LIKELY)
@@ -124,7 +124,7 @@ def _run(em: Emitter, signature: KernelSignature, arguments: list[_Argument], va
     buffers = [a for a, p in zip(arguments, signature.params) if isinstance(p, BufferParam)]
     scalars = [a for a, p in zip(arguments, signature.params) if isinstance(p, ScalarParam)]
     symbols = [("i64", arguments[index].dims[axis]) for index, axis in signature.sources()]
-    address = em.at.value(em.program.load(KernelAddress(signature.name)))
+    address = em.at.value(em.program.load(table.kernel_address(signature.name)))
     passed = [("ptr", b.operand) for b in buffers] + symbols + [(s.type, s.operand) for s in scalars]
     nbytes = _bytes(em, signature, arguments)
     saved = "null"
@@ -146,13 +146,13 @@ def _run(em: Emitter, signature: KernelSignature, arguments: list[_Argument], va
         em.at.start(mine)
     shown = [_shown(em, v) for v, p in zip(values, signature.params) if isinstance(p, ScalarParam)]
     number = ("i64", em.at.value(f"sext i32 {status} to i64"))
-    em.refuse(KernelFailed(signature.name), [number, *symbols, *shown])
+    em.refuse(table.kernel_failed(signature.name), [number, *symbols, *shown])
     em.at.start(go)
     if any(isinstance(v.kind, Heap) for v in values):
         em.heap_changed()
     if em.program.observed:
         numbers = [em.at.value(f"sub i64 {end}, {start}"), *(d for b in buffers for d in b.dims)]
-        told = em.call_python(Observe(em.index, em.pc), [Value(Int(), (n,)) for n in numbers])
+        told = em.call_python(table.observe(em.index, em.pc), [Value(Int(), (n,)) for n in numbers])
         em.drop_result(Value(OBJECT, (em.checked(told),)))
 
 

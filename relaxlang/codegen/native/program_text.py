@@ -6,10 +6,10 @@ import time
 
 import numpy as np
 
-from relaxlang.codegen.native import layout
+from relaxlang.codegen.native import layout, table
 from relaxlang.codegen.native.helpers import approve_memory, refuse_memory
 from relaxlang.codegen.native.support import SIGNATURES
-from relaxlang.codegen.native.table import Entry, Fixed
+from relaxlang.codegen.native.table import Entry
 from relaxlang.codegen.text import ModuleText, symbol
 from relaxlang.runtime.executable import VMFunction
 from relaxlang.runtime.ndarray import NDArray, wrap
@@ -77,13 +77,13 @@ class ProgramText:
   call void {retain}(ptr %value)
   %at = getelementptr i8, ptr %value, i64 {layout.TYPE}
   %type = load ptr, ptr %at
-  %plain = {self.load(Fixed(np.ndarray))}
+  %plain = {self.load(table.fixed(np.ndarray))}
   %is.plain = icmp eq ptr %type, %plain
   br i1 %is.plain, label %convert, label %done, !prof !1
 convert:
   %args = alloca ptr
   store ptr %value, ptr %args
-  %wrap = {self.load(Fixed(wrap))}
+  %wrap = {self.load(table.fixed(wrap))}
   %made = call ptr {call}(ptr %wrap, ptr %args, i64 1)
   ret ptr %made
 done:
@@ -125,7 +125,7 @@ ask:
   %args = alloca ptr
   %number = call ptr {number}(i64 %size)
   store ptr %number, ptr %args
-  %approve = {self.load(Fixed(approve_memory))}
+  %approve = {self.load(table.fixed(approve_memory))}
   %answer = call ptr {call}(ptr %approve, ptr %args, i64 1)
   %no = icmp eq ptr %answer, null
   br i1 %no, label %fail, label %again
@@ -137,7 +137,7 @@ again:
 refuse:
   %number.2 = call ptr {number}(i64 %size)
   store ptr %number.2, ptr %args
-  %raise = {self.load(Fixed(refuse_memory))}
+  %raise = {self.load(table.fixed(refuse_memory))}
   %raised = call ptr {call}(ptr %raise, ptr %args, i64 1)
   br label %fail
 fail:
@@ -258,8 +258,8 @@ done:
             f"""define internal i1 @is_array(ptr %value, ptr %dtype, i32 %ndim) {attributes} {{
   %type.at = getelementptr i8, ptr %value, i64 {layout.TYPE}
   %type = load ptr, ptr %type.at
-  %own = {self.load(Fixed(NDArray))}
-  %plain = {self.load(Fixed(np.ndarray))}
+  %own = {self.load(table.fixed(NDArray))}
+  %plain = {self.load(table.fixed(np.ndarray))}
   %is.own = icmp eq ptr %type, %own
   %is.plain = icmp eq ptr %type, %plain
   %is = or i1 %is.own, %is.plain

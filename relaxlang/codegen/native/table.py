@@ -3,8 +3,8 @@ the table, so it can be kept on disk."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from relaxlang.codegen.native import helpers
 from relaxlang.runtime.executable import Arg
@@ -14,189 +14,90 @@ if TYPE_CHECKING:
     from relaxlang.codegen.native.helpers import Context
 
 
-class Entry(Protocol):
-    """An entry of the table: a Python object (kept alive by the program), or a word such as an address."""
+class Entry:
+    """An entry of the table: `make(context)` gives a Python object, which the program keeps alive, or where it is a
+    `word` an integer such as an address. Entries with equal keys are one."""
 
-    word: ClassVar[bool]
+    __slots__ = ("key", "make", "word")
 
-    def make(self, context: Context) -> Any:
-        """The object or the word."""
-
-
-class Fixed:
-    """An object that exists before any program: None, a class, a function. The same object is the same entry."""
-
-    __slots__ = ("value",)
-    word: ClassVar[bool] = False
-
-    def __init__(self, value: object) -> None:
-        self.value = value
+    def __init__(self, key: tuple[object, ...], make: Callable[[Context], Any], word: bool = False) -> None:
+        self.key = key
+        self.make = make
+        self.word = word
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Fixed) and other.value is self.value
+        return isinstance(other, Entry) and other.key == self.key
 
     def __hash__(self) -> int:
-        return id(self.value)
-
-    def make(self, context: Context) -> Any:
-        """The object."""
-        return self.value
+        return hash(self.key)
 
 
-@dataclass(frozen=True, slots=True)
-class ElementType:
+def fixed(value: object) -> Entry:
+    """An object that exists before any program: None, a class, a function."""
+    return Entry((fixed, id(value)), lambda context: value)
+
+
+def element_type(name: str) -> Entry:
     """numpy's dtype of that name."""
-
-    name: str
-    word: ClassVar[bool] = False
-
-    def make(self, context: Context) -> Any:
-        """The dtype."""
-        return numpy_dtype(self.name)
+    return Entry((element_type, name), lambda context: numpy_dtype(name))
 
 
-@dataclass(frozen=True, slots=True)
-class Operand:
-    """An operand that is no register: a constant, a function, the machine."""
-
-    arg: Arg
-    word: ClassVar[bool] = False
-
-    def make(self, context: Context) -> Any:
-        """The object."""
-        return context.value(self.arg)
+def operand(arg: Arg) -> Entry:
+    """What an operand that is no register stands for: a constant, a function, the machine."""
+    return Entry((operand, arg), lambda context: context.value(arg))
 
 
-@dataclass(frozen=True, slots=True)
-class DataOf:
+def data_of(arg: Arg) -> Entry:
     """The address of the data of a constant array."""
-
-    arg: Arg
-    word: ClassVar[bool] = True
-
-    def make(self, context: Context) -> int:
-        """The address."""
-        return int(context.value(self.arg)._address)
+    return Entry((data_of, arg), lambda context: context.value(arg)._address, word=True)
 
 
-@dataclass(frozen=True, slots=True)
-class KernelAddress:
-    """The address of a kernel; 0 when nobody linked it."""
-
-    name: str
-    word: ClassVar[bool] = True
-
-    def make(self, context: Context) -> int:
-        """The address."""
-        return context.kernels[self.name].address
+def kernel_address(name: str) -> Entry:
+    """The address of a kernel."""
+    return Entry((kernel_address, name), lambda context: context.kernels[name].address, word=True)
 
 
-@dataclass(frozen=True, slots=True)
-class RefuseTensor:
-    """The function that raises for a tensor that its storage cannot hold."""
-
-    dtype: str
-    word: ClassVar[bool] = False
-
-    def make(self, context: Context) -> Any:
-        """The function."""
-        return helpers.RefuseTensor(self.dtype)
+# Functions in Python
+def step(function: int, pc: int) -> Entry:
+    """Does what an instruction does, given the values of the registers that it reads."""
+    return Entry((step, function, pc), lambda context: helpers.Step(context, function, pc))
 
 
-@dataclass(frozen=True, slots=True)
-class RefuseStorage:
-    """The function that raises for a storage of a shape that no memory can hold."""
-
-    dtype: str
-    word: ClassVar[bool] = False
-
-    def make(self, context: Context) -> Any:
-        """The function."""
-        return helpers.RefuseStorage(self.dtype)
+def slow(function: int) -> Entry:
+    """Takes a caller's arguments when they are not such that native code takes them as they are."""
+    return Entry((slow, function), lambda context: helpers.Slow(context, function))
 
 
-@dataclass(frozen=True, slots=True)
-class RefuseReshape:
-    """The function that raises for a tensor and a shape of other numbers of elements."""
-
-    dtype: str
-    ndim: int
-    word: ClassVar[bool] = False
-
-    def make(self, context: Context) -> Any:
-        """The function."""
-        return helpers.RefuseReshape(self.dtype, self.ndim)
+def observe(function: int, pc: int) -> Entry:
+    """Tells the observer of a kernel call."""
+    return Entry((observe, function, pc), lambda context: helpers.Observe(context, function, pc))
 
 
-@dataclass(frozen=True, slots=True)
-class KernelFailed:
-    """The function that raises for the status of a kernel."""
-
-    name: str
-    word: ClassVar[bool] = False
-
-    def make(self, context: Context) -> Any:
-        """The function."""
-        return helpers.KernelFailed(context.kernels[self.name].signature)
+def prologue(function: int) -> Entry:
+    """Raises what is wrong with the arguments of a function."""
+    return Entry((prologue, function), lambda context: helpers.Prologue(context, function))
 
 
-@dataclass(frozen=True, slots=True)
-class TooDeep:
-    """The function that raises for recursion without end."""
-
-    function: str
-    word: ClassVar[bool] = False
-
-    def make(self, context: Context) -> Any:
-        """The function."""
-        return helpers.TooDeep(self.function)
+def too_deep(name: str) -> Entry:
+    """Raises for recursion without end."""
+    return Entry((too_deep, name), lambda context: helpers.TooDeep(name))
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """The function that does what an instruction does, given the values of the registers that it reads."""
-
-    function: int
-    pc: int
-    word: ClassVar[bool] = False
-
-    def make(self, context: Context) -> Any:
-        """The function."""
-        return helpers.Step(context, self.function, self.pc)
+def kernel_failed(name: str) -> Entry:
+    """Raises for the status of a kernel."""
+    return Entry((kernel_failed, name), lambda context: helpers.KernelFailed(context.kernels[name].signature))
 
 
-@dataclass(frozen=True, slots=True)
-class Observe:
-    """The function that tells the observer of a kernel call."""
-
-    function: int
-    pc: int
-    word: ClassVar[bool] = False
-
-    def make(self, context: Context) -> Any:
-        """The function."""
-        return helpers.Observe(context, self.function, self.pc)
+def refuse_tensor(dtype: str) -> Entry:
+    """Raises for a tensor that its storage cannot hold."""
+    return Entry((refuse_tensor, dtype), lambda context: helpers.RefuseTensor(dtype))
 
 
-@dataclass(frozen=True, slots=True)
-class Prologue:
-    """The function that raises what is wrong with the arguments of a function."""
-
-    function: int
-    word: ClassVar[bool] = False
-
-    def make(self, context: Context) -> Any:
-        """The function."""
-        return helpers.Prologue(context, self.function)
+def refuse_storage(dtype: str) -> Entry:
+    """Raises for a storage of a shape that no memory can hold."""
+    return Entry((refuse_storage, dtype), lambda context: helpers.RefuseStorage(dtype))
 
 
-@dataclass(frozen=True, slots=True)
-class Slow:
-    """The function that a caller's arguments go to when they are not such that native code takes them as they are."""
-
-    function: int
-    word: ClassVar[bool] = False
-
-    def make(self, context: Context) -> Any:
-        """The function."""
-        return helpers.Slow(context, self.function)
+def refuse_reshape(dtype: str, ndim: int) -> Entry:
+    """Raises for a tensor and a shape of other numbers of elements."""
+    return Entry((refuse_reshape, dtype, ndim), lambda context: helpers.RefuseReshape(dtype, ndim))
