@@ -112,8 +112,10 @@ class Aliases:
         if sum(isinstance(a.struct_info, TensorStructInfo) for a in call.args) == 1:
             # It may be a reshape, which may become a view.
             kernel = self.operators.lower(call)
-            if not isinstance(kernel, Kernel) or has_reshape_pattern(kernel.func):
-                return given if isinstance(kernel, Kernel) else given | _FOREIGN
+            if not isinstance(kernel, Kernel) or kernel.finish is not None:
+                return given | _FOREIGN
+            if has_reshape_pattern(kernel.func):
+                return given
         return self._fresh(call.struct_info, seq)
 
     def _in_place(self, call: relax.Call, seq: relax.SeqExpr) -> Alias:

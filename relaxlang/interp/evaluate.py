@@ -183,7 +183,10 @@ def _operator(interp: Interpreter, scope: Scope, e: relax.Call) -> Any:
     scalars = shape_of(interp, inner, lowered.tir_vars)
     outputs = outputs_for(interp, inner, lowered.out)
     call_prim_func(interp, lowered.func, f"R.{e.op.name}", [*values, *leaves(outputs), *scalars])
-    return outputs
+    if lowered.finish is None:
+        return outputs
+    inner.values.update(zip(lowered.handed, leaves(outputs)))
+    return interp.evaluate(inner, lowered.finish)
 
 
 def _with_dims(fault: DiagnosticError, scope: Scope, e: relax.Call) -> DiagnosticError:

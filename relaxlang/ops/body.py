@@ -73,6 +73,7 @@ class OpEvaluator(BodyEvaluator):
         self.extents: dict[prim.Var, PrimExpr] = {}
         self.reduce_axes: dict[prim.Var, tir.Range] = {}
         self.computed: list[Computed] = []
+        self.handed: dict[Computed, relax.Var] = {}
         self.operator = ""
         self.tensors: list[TensorValue] = []
         self.call_span: Span | None = None
@@ -97,6 +98,13 @@ class OpEvaluator(BodyEvaluator):
         made.stage = Stage((), (value,), (made,))
         self.computed.append(made)
         return made
+
+    def handed_on(self, tensor: Computed) -> relax.Var:
+        """A tensor of this body as an argument of the packed call that finishes the operator."""
+        if tensor not in self.handed:
+            dims = tensor.buffer.shape
+            self.handed[tensor] = relax.Var(tensor.name, tensor_info(dims, tensor.buffer.dtype))
+        return self.handed[tensor]
 
     def same(self, a: Any, b: Any) -> bool:
         """Whether two dimensions are provably equal."""

@@ -79,7 +79,7 @@ def _scalar_call(definition: OpDef, call: relax.Call) -> relax.Expr:
 
 
 def lower_call(definition: OpDef, call: relax.Call, lookup: Lookup) -> Kernel | relax.Expr:
-    """What computes a call: a kernel, or an expression (a packed call) for operators that are defined by one."""
+    """What computes a call: a kernel, or an expression (a packed call) for operators that are defined by one alone."""
     if _on_scalars(definition, call):
         return _scalar_call(definition, call)
     ev = _evaluator(definition, call, lookup)
@@ -94,12 +94,17 @@ def lower_call(definition: OpDef, call: relax.Call, lookup: Lookup) -> Kernel | 
     if isinstance(result, relax.Expr):
         if ev.fresh and any(v in ev.fresh for v in free_vars(result)):
             raise _not_known(definition, call, tensors)
-        return result.replace(span=call.span) if isinstance(result, relax.Call) else result
-    is_tuple = isinstance(result, (tuple, list))
-    results = list(result) if is_tuple else [result]
-    if not results or not all(isinstance(r, TensorValue) for r in results):
-        raise error("RLX0139", f"the body of `R.{definition.name}` does not return a tensor", definition.span)
-    kernel = build_kernel(ev, tensors, results, is_tuple)
+        result = result.replace(span=call.span) if isinstance(result, relax.Call) else result
+        if not ev.handed:
+            return result
+        kernel = build_kernel(ev, tensors, list(ev.handed), len(ev.handed) > 1)
+        kernel = kernel.replace(handed=tuple(ev.handed.values()), finish=result)
+    else:
+        is_tuple = isinstance(result, (tuple, list))
+        results = list(result) if is_tuple else [result]
+        if not results or not all(isinstance(r, TensorValue) for r in results):
+            raise error("RLX0139", f"the body of `R.{definition.name}` does not return a tensor", definition.span)
+        kernel = build_kernel(ev, tensors, results, is_tuple)
     if not ev.fresh:
         return kernel
     shapes = [(a, v) for a, v, p in zip(call.args, values, params) if p.kinds[0] == "shape" and isinstance(v, tuple)]

@@ -22,6 +22,9 @@ class Kernel(Node):
     `args` are its arguments (tensors, then scalars known only at run time), `tir_vars` the symbolic values that no
     buffer's shape gives, `out` what it computes. `casts` are arguments whose dimensions are not known yet, with the
     struct info (of new variables) that they must be cast to before the call.
+
+    `finish` is what makes the operator's result of what the kernel computes, None when that is the result: a packed
+    call, in which the variables `handed` stand for the kernel's outputs.
     """
 
     func: tir.PrimFunc
@@ -29,6 +32,8 @@ class Kernel(Node):
     tir_vars: tuple[PrimExpr, ...]
     out: StructInfo
     casts: tuple[tuple[relax.Expr, StructInfo], ...] = ()
+    handed: tuple[relax.Var, ...] = ()
+    finish: relax.Expr | None = None
 
 
 def build_kernel(ev: OpEvaluator, inputs: list[TensorValue], results: list[TensorValue], is_tuple: bool) -> Kernel:

@@ -45,7 +45,7 @@ class KernelMemo:
             dims: dict[prim.Var, prim.PrimExpr] = {var: variables[name] for name, var in before.items()}
             return _rebound(kernel, args, dims, call)
         made = make()
-        if isinstance(made, Kernel) and not made.casts and all(a in given for a in made.args):
+        if isinstance(made, Kernel) and not made.casts and made.finish is None and all(a in given for a in made.args):
             places = [given.index(a) for a in made.args]
             with self._lock:
                 if len(self._known) >= _MOST:

@@ -301,11 +301,12 @@ def _shape_info(ev: OpEvaluator, args: list[Any], kwargs: dict[str, Any], node: 
 
 
 def _call_packed(op: str) -> Run:
-    """`R.call_pure_packed("name", x, …, sinfo_args=…)` as the meaning of an operator: arguments are the call's own."""
+    """`R.call_pure_packed("name", x, …, sinfo_args=…)` as the meaning of an operator: arguments are the call's own, or
+    what the body computed of them."""
 
     def run(ev: OpEvaluator, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> relax.Expr:
         infos = kwargs.get("sinfo_args", ())
-        values = tuple(as_relax(a, node) for a in args[1:])
+        values = tuple(ev.handed_on(a) if isinstance(a, Computed) else as_relax(a, node) for a in args[1:])
         callee = relax.ExternFunc(args[0])
         sinfo = tuple(infos) if isinstance(infos, (tuple, list)) else (infos,)
         if op == "call_packed":

@@ -334,40 +334,23 @@ def shape_to_tensor(shape: tuple[int, ...]) -> NDArray:
     return wrap(np.array(shape, np.int64))
 
 
-@builtin("relax.run.unique")
-def unique(
-    tensor: NDArray,
-    sorted: int = 1,
-    return_index: int = 0,
-    return_inverse: int = 0,
-    return_counts: int = 0,
-    axis: int | None = None,
-) -> Any:
-    """The different elements of a tensor (or slices along `axis`), always in ascending order, and as asked the int64
-    index of each one's first occurrence, the index among them of each element, and how often each occurs."""
-    numpy_unique: Any = np.unique  # typed by overloads on literal truth values
-    found = numpy_unique(np.asarray(tensor), bool(return_index), bool(return_inverse), bool(return_counts), axis)
-    if not isinstance(found, tuple):
-        return wrap(np.ascontiguousarray(found))
-    # numpy gives the inverse the input's shape; the language wants it flat.
-    rest = (np.ascontiguousarray(part.reshape(-1), np.int64) for part in found[1:])
-    return (wrap(np.ascontiguousarray(found[0])), *(wrap(part) for part in rest))
+@builtin("relax.run.trim")
+def trim(*filled: NDArray) -> Any:
+    """Of each pair (values, shape) the first elements of the 1-D `values`, as a tensor of its own of that shape.
+
+    Kernels whose result has a length that depends on the data fill a tensor of the greatest length and say in `shape`,
+    a 1-D int64 tensor, how much of it counts. One pair gives a tensor, several a tuple. RLX6018 when a shape has more
+    elements than there are values.
+    """
+    made = [_trimmed(values, tuple(shape.tolist())) for values, shape in zip(filled[::2], filled[1::2])]
+    return made[0] if len(made) == 1 else tuple(made)
 
 
-@builtin("relax.run.nonzero")
-def nonzero(tensor: NDArray) -> NDArray:
-    """The indices of the elements that are not zero, as an int64 tensor of shape (rank, count)."""
-    return wrap(np.ascontiguousarray(np.stack(np.nonzero(np.atleast_1d(np.asarray(tensor)))), np.int64))
-
-
-@builtin("relax.run.dynamic_strided_slice")
-def dynamic_strided_slice(tensor: NDArray, begin: NDArray, end: NDArray, strides: NDArray) -> NDArray:
-    """`tensor[begin:end:strides]` along every dimension, as Python slices; the three are 1-D integer tensors."""
-    steps = [int(s) for s in strides]
-    if 0 in steps:
-        fail("RLX6018", "a stride of `dynamic_strided_slice` is 0")
-    slices = tuple(slice(int(b), int(e), s) for b, e, s in zip(begin, end, steps))
-    return wrap(np.ascontiguousarray(np.asarray(tensor)[slices]))
+def _trimmed(values: NDArray, shape: tuple[int, ...]) -> NDArray:
+    count = math.prod(shape)
+    if values.ndim != 1 or any(d < 0 for d in shape) or count > values.size:
+        fail("RLX6018", f"a tensor of shape {shape} can't be the first elements of {checks.describe(values)}")
+    return wrap(np.array(values[:count]).reshape(shape))
 
 
 @builtin("relax.run.print")

@@ -71,6 +71,9 @@ class _CallTIRRewriter(OperatorLowering):
             return (lowered.replace(value=self.in_place(call)),)
         return (lowered,)
 
+    def computed(self, call: relax.Call) -> relax.Expr:
+        return self.allocated(call)
+
     def allocated(self, call: relax.Call) -> relax.Expr:
         """Emit the allocations and the call; the value is what was allocated."""
         outputs = [self.allocate(info, call) for info in output_infos(call)]

@@ -93,7 +93,7 @@ class _Folder(BindingRewriter):
         if definition is None or not definition.pure or not value.args or not all(_is_static(a) for a in value.args):
             return None
         lowered = self.operators.lower(value)
-        if not isinstance(lowered, Kernel) or lowered.tir_vars or lowered.casts:
+        if not isinstance(lowered, Kernel) or lowered.tir_vars or lowered.casts or lowered.finish is not None:
             return None
         return self.run(lowered.func, lowered.args, lowered.out, value)
 

@@ -12,7 +12,7 @@ from relaxlang.base.suggest import suggestion
 from relaxlang.ir import prim, relax
 from relaxlang.ir.attrs import EMPTY
 from relaxlang.ir.module import AnyFunc, IRModule, function_info
-from relaxlang.ir.struct_info import OBJECT
+from relaxlang.ir.struct_info import OBJECT, TupleStructInfo
 from relaxlang.ir.structural import structural_equal, structural_hash
 from relaxlang.ir.tir import PrimFunc
 from relaxlang.ops import Operators, default_operators
@@ -152,7 +152,25 @@ class OperatorLowering(BindingRewriter):
         if isinstance(lowered, relax.Expr):
             return lowered.replace(struct_info=call.struct_info) if isinstance(lowered, relax.Call) else lowered
         args = self.cast_args(lowered)
-        return self.kernel_call(self.add_kernel(call.op.name, lowered.func), lowered, args, call)
+        made = self.kernel_call(self.add_kernel(call.op.name, lowered.func), lowered, args, call)
+        return made if lowered.finish is None else self.finished(lowered, lowered.finish, made, call)
+
+    def finished(self, kernel: Kernel, finish: relax.Expr, made: relax.Call, call: relax.Call) -> relax.Expr:
+        """What a kernel computes, bound before, in the packed call that makes the operator's result of it."""
+        computed = self.computed(made)
+        parts: tuple[relax.Expr, ...] = computed.fields if isinstance(computed, relax.Tuple) else ()
+        if not parts:
+            whole = self.emit("computed", computed, kernel.out, call.span)
+            items = [relax.TupleGetItem(whole, k) for k in range(len(kernel.handed))]
+            several = isinstance(kernel.out, TupleStructInfo)
+            parts = tuple(self.emit("item", i, i.struct_info or OBJECT) for i in items) if several else (whole,)
+        self.replaced.update(zip(kernel.handed, parts))
+        value: relax.Expr = self(finish)
+        return value.replace(struct_info=call.struct_info) if isinstance(value, relax.Call) else value
+
+    def computed(self, call: relax.Call) -> relax.Expr:
+        """The value of the `call_tir` of a kernel whose outputs are handed on."""
+        return call
 
     def kernel_call(self, name: str, kernel: Kernel, args: tuple[relax.Expr, ...], call: relax.Call) -> relax.Call:
         """The `call_tir` of a kernel in the place of an operator call."""

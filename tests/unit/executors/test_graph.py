@@ -157,7 +157,7 @@ BRANCH = "    if c:\n        y = R.exp(x)\n    else:\n        y = R.negative(x)\
         ('x: R.Tensor((n,), "float32")', "    return R.exp(x)\n", "the parameter `x` of `main` has no static shape"),
         ("x: R.Shape([3])", "    return x\n", "the parameter `x` of `main` is no tensor"),
         ('x: R.Tensor((2,), "float32"), c: R.Tensor((), "bool")', BRANCH, "`y` is a conditional"),
-        ('x: R.Tensor((2,), "int64")', "    u = R.unique(x)\n    return u\n", "`u` calls `relax.run.unique`"),
+        ('x: R.Tensor((2,), "int64")', "    u = R.unique(x)\n    return u\n", "calls `relax.run.trim`"),
         ('x: R.Tensor((2,), "float32")', '    y = R.call_pure_packed("f", x, sinfo_args=R.Tensor((2,), "float32"))\n'
          "    return R.exp(y)\n", "`y` calls `f`, which makes its result itself"),
         ('x: R.Tensor((2,), "float32")', "    return R.shape([2])\n", "`main` returns a value that is no tensor"),

@@ -148,16 +148,14 @@ def test_assert_op():
     assert code("relax.run.assert_op", array(1.0), "") == "RLX6018"
 
 
-def test_unique_and_nonzero():
-    x = array([[3, 1], [1, 2]])
-    assert call("relax.run.unique", x).tolist() == [1, 2, 3]
-    values, index, inverse, counts = call("relax.run.unique", x, 1, 1, 1, 1)
-    assert values.tolist() == [1, 2, 3] and index.tolist() == [1, 3, 0]
-    assert inverse.tolist() == [2, 0, 0, 1] and counts.tolist() == [2, 1, 1] and counts.dtype == np.int64
-    assert call("relax.run.unique", array([[1, 2], [1, 2]]), 1, 0, 0, 0, 0).tolist() == [[1, 2]]
-    assert call("relax.run.nonzero", x - 1).tolist() == [[0, 1], [0, 1]]
-    assert call("relax.run.nonzero", array(0.0)).shape == (1, 0)
-    assert call("relax.run.nonzero", array(2)).tolist() == [[0]]
+def test_trim():
+    values, shape = array([3, 1, 1, 2]), array([1, 3])
+    assert call("relax.run.trim", values, shape).tolist() == [[3, 1, 1]]
+    one, other = call("relax.run.trim", values, array([0]), values, array([4]))
+    assert one.shape == (0,) and other.tolist() == [3, 1, 1, 2]
+    assert not np.shares_memory(other, values)
+    for wrong in ([5], [-1, -1], [2, 3]):
+        assert code("relax.run.trim", values, array(wrong)) == "RLX6018"
 
 
 def test_names_are_those_of_the_field():

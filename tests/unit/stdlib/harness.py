@@ -83,6 +83,10 @@ def run(name: str, *args: Any, dims: str = "static", **attrs: Any) -> Any:
         result = Interpreter(IRModule({"main": main}), OPERATORS.lower).run("main", *inputs.arrays.values())
     else:
         result = call_kernel(kernel, inputs.arrays, inputs.known)
+        if kernel.finish is not None:
+            handed = dict(zip(kernel.handed, result if isinstance(result, tuple) else (result,)))
+            main = relax.Function(tuple(handed), relax.seq_expr((), kernel.finish), None)
+            result = Interpreter(IRModule({"main": main}), OPERATORS.lower).run("main", *handed.values())
     check_info(info, result, inputs.known)
     return result
 

@@ -107,6 +107,11 @@ _COMBINE: dict[str, Any] = {
 }
 
 
+def _unique(x: Array, axis: int | None, **every: bool) -> tuple[Array, ...]:
+    values, index, inverse, counts = np.unique(x, True, True, True, axis=axis)
+    return values, index, inverse.reshape(-1), counts
+
+
 def _scatter(x: Array, i: Array, u: Array, axis: int = 0, reduction: str = "update") -> Array:
     out = x.copy()
     for at in np.ndindex(i.shape):
@@ -205,6 +210,12 @@ def sorting() -> None:
         ref=lambda x, **a: np.unique(x, return_index=True, return_counts=True),
     )
     case("unique", ints(6, 2, low=0, high=2), axis=0, ref=lambda x, axis: np.unique(x, axis=0))
+    rows = ints(7, 2, low=0, high=2).astype("float32")
+    rows[2, 1] = rows[5, 1] = np.nan
+    every = {"return_index": True, "return_inverse": True, "return_counts": True}
+    for axis in (None, 0, 1):
+        case("unique", rows, **every, axis=axis, ref=_unique)
+    case("nonzero", np.float32(3).reshape(()), ref=lambda x: np.array([[0]]))
     case("nonzero", ints(3, 4, low=-1, high=2), ref=lambda x: np.stack(np.nonzero(x)))
 
 
