@@ -10,6 +10,7 @@ from relaxlang.frontend.onnx.types import element_type, tensor_data
 from relaxlang.frontend.onnx.values import Dim, Known, Result, Value
 from relaxlang.ir import prim, relax
 from relaxlang.ir.prim import INT64
+from relaxlang.ir.struct_info import tensor_info
 from relaxlang.ops import python_api as op
 
 _FAR = (1 << 31) - 1
@@ -222,13 +223,10 @@ def range_(g: Graph, n: Node) -> Value:
     of = g.dtype(values[0])
     if of.is_integer:
         start, limit, delta = (g.scalar(v, "a bound of the range") for v in values)
-        if all(isinstance(v, int) for v in (start, delta)) and delta == 1:
-            length = g.simplify(limit - start)
-            return (
-                op.arange(start, limit, 1, dtype=of)
-                if not isinstance(length, int) or length > 0
-                else op.zeros((0,), of)
-            )
+        if isinstance(delta, int) and delta == 1 and not isinstance(length := g.simplify(limit - start), int):
+            made = g.bb.emit(op.arange(start, limit, 1, dtype=of))
+            # The operator does not know that the dimension of another tensor is not negative.
+            return g.bb.match_cast(made, tensor_info((length,), of)) if g.known_nonnegative(length) else made
         return op.arange(start, limit, delta, dtype=of)
     if all(isinstance(v, Known) and not v.is_symbolic for v in values):
         low, high, by = (float(g.constant(v, "a bound of the range").reshape(-1)[0]) for v in values)
