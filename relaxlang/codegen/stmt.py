@@ -139,8 +139,11 @@ def _serial(em: StmtEmitter, s: tir.For) -> None:
     fixed = s.extent.value if isinstance(s.extent, prim.IntImm) else None
     if fixed is not None and fixed <= 0:
         return
-    if s.kind == "unroll" and fixed is not None and _unrolled(em, s, fixed):
-        return
+    if s.kind == "unroll" and fixed is not None:
+        from relaxlang.codegen.transpose import emit_transposed
+
+        if emit_transposed(em, s) or _unrolled(em, s, fixed):
+            return
     em.context.scalar_loops = em.context.scalar_loops or _has_scalars(s.body)
     first, extent, var = em.num(s.min), em.num(s.extent), s.loop_var
     runs, breakable = fixed is not None, s.kind != "parallel"

@@ -14,7 +14,7 @@ from relaxlang.ir.tir import BlockRealize, BufferStore
 from relaxlang.ir.visit import free_vars
 from relaxlang.schedule.access import written_buffers
 from relaxlang.schedule.checks import consumers, is_output, producers
-from relaxlang.schedule.rules.analysis import LAYOUT_REWRITE, constant, is_plain, loads_of
+from relaxlang.schedule.rules.analysis import LAYOUT_REWRITE, constant, is_costly, is_plain, loads_of, stride
 from relaxlang.schedule.rules.factors import Contraction, analyse, tile
 from relaxlang.schedule.rules.processor import Processor
 from relaxlang.schedule.schedule import Schedule
@@ -85,6 +85,7 @@ def _tiles(sch: Schedule, name: str, found: Contraction, shape: tuple[int, int],
     if copy is not None and not found.lifted:
         _place_panel(sch, copy, v0, vectors, lanes)
     _place_tail(sch, tail, name, at, tiles[-1], lanes)
+    _place_costly(sch, tail, tiles[-1], lanes)
     sch.decompose_reduction(name, reduce[0])
     if processor.vector_bytes >= MASKS:
         for one in (*outer, *tiles):  # masks are as fast: one tile does for the edges too
@@ -240,13 +241,30 @@ def _tail(sch: Schedule, name: str) -> str:
     if not is_output(state, realize) and len(users) == 1:
         cut = users[0]
         after = consumers(state, cut)
-        if _is_cut(cut) and not is_output(state, cut) and len(after) == 1:
+        if _is_cut(cut) and not is_output(state, cut) and len(after) == 1 and not is_costly(_stored(after[0])):
             sch.compute_inline(cut.block.name_hint)
             users = after
-        sch.set_scope(name, 0, "local")
-        return users[0].block.name_hint
+        if _is_cut(users[0]) or not is_costly(_stored(users[0])):
+            sch.set_scope(name, 0, "local")
+            return users[0].block.name_hint
     made: str = sch.get(sch.cache_write(name, 0, "local")).name_hint
     return made
+
+
+def _stored(realize: BlockRealize) -> BufferStore:
+    body = realize.block.body
+    assert isinstance(body, BufferStore)
+    return body
+
+
+def _place_costly(sch: Schedule, tail: str, loop: LoopRV, lanes: int) -> None:
+    """What follows a tile and calls functions is computed from memory, in a loop: written out it would be long."""
+    state = sch.state
+    users = consumers(state, state.blocks[tail])
+    if len(users) == 1 and not is_output(state, state.blocks[tail]) and is_costly(_stored(users[0])):
+        after = users[0].block.name_hint
+        sch.reverse_compute_at(after, loop)
+        _lines(sch, after, lanes)
 
 
 def _is_cut(realize: BlockRealize) -> bool:
@@ -282,6 +300,15 @@ def _place_panel(sch: Schedule, copy: str, at: LoopRV, vectors: int, lanes: int)
     assert isinstance(store, BufferStore)
     order = [place[i] for i in store.indices if isinstance(i, Var)]
     sch.reorder(*[loops[k] for k in order])
+    source = loads_of(store.value)[0]
+    line = next((k for k in order[:-1] if stride(source.buffer, source.indices, axes[k]) == "unit"), None)
+    extent = None if line is None else constant(sch.get(loops[line]).extent)
+    if line is not None and extent is not None and extent % lanes == 0:  # tiles are transposed in registers
+        outer, inner = sch.split(loops[line], [None, lanes])
+        vector, lane = sch.split(loops[order[-1]], [None, lanes])
+        sch.reorder(outer, vector, inner, lane)
+        _written_out(sch, [inner], lane)
+        return
     _vector_copy(sch, copy, vectors, lanes, unrolled=False)
 
 

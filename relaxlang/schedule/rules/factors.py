@@ -90,8 +90,6 @@ def tile_quality(m: int | None, n: int | None, lanes: int, processor: Processor)
     best = (0.0, 1, 1)
     for vectors, quality in _QUALITY:
         most = min(processor.registers * 3 // 4, processor.registers - 1 - vectors) // vectors
-        if vectors == 3 and processor.registers > 16:
-            most -= 1  # one row more spills
         for rows in range(1, min(most, 8, m or 8) + 1):
             hidden = min(1.0, rows * vectors / 12)  # as many sums as it takes to hide the latency of one
             score = quality * hidden * _used(m, rows) * _used(n, vectors * lanes) * (1 + rows / 200)
@@ -100,7 +98,7 @@ def tile_quality(m: int | None, n: int | None, lanes: int, processor: Processor)
 
 
 # What a tile of so many vectors reaches, the fewer the more loads there are for each multiplication.
-_QUALITY = ((4, 1.0), (3, 0.99), (2, 0.85), (1, 0.75))
+_QUALITY = ((4, 1.0), (3, 0.98), (2, 0.95), (1, 0.75))
 
 
 def _used(extent: int | None, step: int) -> float:

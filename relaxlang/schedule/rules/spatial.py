@@ -12,6 +12,10 @@ from relaxlang.schedule.trace import LoopRV
 UNROLLED = 4
 """Registers that a vector takes where the line is long."""
 MOST_LANES = 64
+BLOCK = 64
+"""Side of a block that is transposed: its lines fit into the first-level cache."""
+SIDE = 16
+"""Side of a tile that is transposed in registers."""
 
 
 def schedule_spatial(sch: Schedule, name: str, processor: Processor) -> bool:
@@ -92,7 +96,8 @@ def _line(sch: Schedule, line: LoopRV, outer: list[LoopRV], lanes: int) -> None:
 
 
 def _transpose(sch: Schedule, name: str, realize: BlockRealize, loads: list[BufferLoad]) -> None:
-    """Blocks of 16 × 16 for the axis along which the result is contiguous and the one along which an input is."""
+    """Blocks of 64 × 64, in tiles of 16 × 16 that registers hold, for the axis along which the result is contiguous and
+    the one along which an input is."""
     axes = realize.block.iter_vars
     loops = sch.get_loops(name)
     last = len(axes) - 1
@@ -105,12 +110,12 @@ def _transpose(sch: Schedule, name: str, realize: BlockRealize, loads: list[Buff
                 return
         return
     row = along[-1]
-    a0, a1 = sch.split(loops[row], [None, 16])
-    b0, b1 = sch.split(loops[last], [None, 16])
+    a0, a1, a2 = sch.split(loops[row], [None, BLOCK // SIDE, SIDE])
+    b0, b1, b2 = sch.split(loops[last], [None, BLOCK // SIDE, SIDE])
     others = [loops[k] for k in range(last) if k != row]
-    sch.reorder(*others, a0, b0, a1, b1)
-    sch.unroll(a1)
-    sch.vectorize(b1)
+    sch.reorder(*others, a0, b0, a1, b1, a2, b2)
+    sch.unroll(a2)
+    sch.vectorize(b2)
     for one in [*others, a0, b0]:
         if (constant(sch.get(one).extent) or 2) > 1:
             sch.parallel(one)

@@ -73,7 +73,7 @@ def test_matmul_of_symbolic_size(processor: Processor) -> None:
         agree(mod, processor, m=m, n=n, k=k)
 
 
-@pytest.mark.parametrize("m, n, k", [(1, 5, 33), (4, 19, 7), (20, 33, 17)])
+@pytest.mark.parametrize("m, n, k", [(1, 5, 33), (4, 19, 7), (20, 33, 17), (20, 64, 32), (9, 65, 48)])
 def test_transposed_factor(m: int, n: int, k: int) -> None:
     text = MATMUL.replace('B: T.Buffer((K, N), "float32")', 'B: T.Buffer((N, K), "float32")').replace(
         "B[vk, vj]", "B[vj, vk]"
@@ -251,3 +251,21 @@ EAGER = (
 
 def bound(text: str, **params: Any) -> IRModule:
     return bind_params(relaxlang.parse(text), "main", params)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int8", "bool"])
+@pytest.mark.parametrize("m, n", [(64, 64), (17, 65), (128, 16), (3, 200)])
+def test_transposed_tiles(m: int, n: int, dtype: str) -> None:
+    text = f"""
+@T.prim_func
+def main(A: T.Buffer(({m}, {n}), "{dtype}"), B: T.Buffer(({n}, {m}), "{dtype}")):
+    for i, j in T.grid({n}, {m}):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vj, vi]
+"""
+    kernel = load_kernels(build_kernels(dict(scheduled(module(text)).prim_funcs())))["main"]
+    a = np.random.default_rng(0).integers(0, 100, (m, n)).astype(dtype)
+    b = np.empty((n, m), dtype)
+    kernel(a, b)
+    np.testing.assert_array_equal(b, a.T)
