@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from relaxlang.base.arguments import checked
-from relaxlang.base.diagnostics import DiagnosticError, RelaxlangError, fail
+from relaxlang.base.diagnostics import DiagnosticError, RelaxlangError, WarningSink, fail
 from relaxlang.base.source import Source
 from relaxlang.ir.module import IRModule, require_module
 from relaxlang.ops import default_operators
@@ -30,16 +30,19 @@ def parse(
     values: Mapping[str, Any] | None = None,
     check: bool = True,
     roots: Sequence[str] = (),
+    warnings: WarningSink | None = None,
 ) -> IRModule:
     """The module that a text in TVMScript style states.
 
     `values` are the values of its compile-time parameters. With `check` every error that can be found before lowering
     is raised, all at once, as `DiagnosticError`; without it only errors of syntax and names. `I.include` finds files
-    below the folder of `filename` and below `roots`.
+    below the folder of `filename` and below `roots`. `warnings` is a function that is handed each warning as a
+    `Diagnostic`, sorted by place.
     """
     if not isinstance(text, str):
         raise RelaxlangError(f"`parse` takes text, not `{type(text).__name__}`; `load` reads a file")
-    return parse_source(Source(filename or "<string>", text), values=values, check=check, roots=roots)
+    source = Source(filename or "<string>", text)
+    return parse_source(source, values=values, check=check, roots=roots, warnings=warnings)
 
 
 def parse_source(
@@ -49,6 +52,7 @@ def parse_source(
     check: bool = True,
     roots: Sequence[str] = (),
     part: tuple[int, int] | None = None,
+    warnings: WarningSink | None = None,
 ) -> IRModule:
     """As `parse`, from a source that the spans of diagnostics and nodes refer to, or from `part` of it (offsets)."""
     from relaxlang.analysis.well_formed import verify_text
@@ -56,7 +60,14 @@ def parse_source(
 
     operators = default_operators()
     return elaborate(
-        source, values=values, check=check, operators=operators, verify=verify_text, roots=roots, part=part
+        source,
+        values=values,
+        check=check,
+        operators=operators,
+        verify=verify_text,
+        roots=roots,
+        part=part,
+        warnings=warnings,
     )
 
 
@@ -67,10 +78,12 @@ def load(
     values: Mapping[str, Any] | None = None,
     check: bool = True,
     roots: Sequence[str] = (),
+    warnings: WarningSink | None = None,
 ) -> IRModule:
     """The module in a `.rlx` file. A file that can't be read is a `DiagnosticError` too."""
     name = os.fspath(path)
-    return parse(decode_source(name, read_file(name)).text, name, values=values, check=check, roots=roots)
+    source = decode_source(name, read_file(name))
+    return parse(source.text, name, values=values, check=check, roots=roots, warnings=warnings)
 
 
 def read_file(name: str) -> bytes:
@@ -100,10 +113,12 @@ def lower(
     `target` counts before the one on the module, that before the context's, and without any it is this machine.
     """
     require_module(mod)
+    from relaxlang.analysis.index_ranges import require_in_range
     from relaxlang.ir.configuration.compiler_config import TARGETS, CompilerConfig
     from relaxlang.ir.configuration.target import Target
     from relaxlang.passes.pipelines import pipeline as read_pipeline
 
+    require_in_range(function for _, function in mod.prim_funcs())
     ctx = _context(context)
     chosen = ctx.target if target is None else Target(target)
     if target is None and TARGETS in mod.attrs:

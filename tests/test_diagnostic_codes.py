@@ -6,7 +6,7 @@ import pytest
 
 import relaxlang
 from relaxlang.base.codes import CODES, explain
-from relaxlang.base.diagnostics import DiagnosticError, Diagnostics
+from relaxlang.base.diagnostics import Diagnostic, DiagnosticError, Diagnostics
 from relaxlang.base.source import Source
 from relaxlang.syntax.parser import parse_surface
 
@@ -21,13 +21,14 @@ def reported(code: str, text: str) -> set[str]:
         found = Diagnostics()
         parse_surface(Source("example.rlx", text), found)
         return {d.code for d in found.items}
+    warned: list[Diagnostic] = []
     try:
-        module = relaxlang.parse(text)
+        module = relaxlang.parse(text, warnings=warned.append)
         if code >= "RLX1000":
             relaxlang.build(module)
     except DiagnosticError as error:
         return {d.code for d in error.diagnostics}
-    return set()
+    return {d.code for d in warned}
 
 
 @pytest.mark.parametrize("code", [code for code, info in CODES.items() if info.wrong])

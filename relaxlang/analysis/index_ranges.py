@@ -6,9 +6,11 @@ variables, axes and symbols, whose largest and smallest values the loops attain.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import inf
 
-from relaxlang.base.diagnostics import Diagnostic
+from relaxlang.base.diagnostics import Diagnostic, DiagnosticError
+from relaxlang.base.recursion import deep_recursion
 from relaxlang.base.source import Span
 from relaxlang.ir import prim, tir
 from relaxlang.ir.visit import Visitor, on, walk
@@ -20,10 +22,18 @@ Sum = dict[prim.Var | None, int]
 
 
 def out_of_range(function: tir.PrimFunc) -> list[Diagnostic]:
-    """A diagnostic RLX0313 for each access that is certainly out of range."""
+    """A warning RLX0313 for each access that is certainly out of range: the program can be read and changed."""
     finder = _Finder(function)
     finder.visit(function.body)
     return finder.found
+
+
+def require_in_range(functions: Iterable[tir.PrimFunc]) -> None:
+    """Raise DiagnosticError with the findings as errors: a program that is built or scheduled must not have any."""
+    with deep_recursion():
+        found = [d.replace(level="error") for function in functions for d in out_of_range(function)]
+    if found:
+        raise DiagnosticError(found)
 
 
 class _Finder(Visitor):
@@ -135,7 +145,7 @@ class _Finder(Visitor):
     def _report(self, buffer: tir.Buffer, end: Sum, extent: Sum, span: Span | None) -> None:
         what = f"index {text(end)} is out of range for `{buffer.name}`, whose dimension here is {text(extent)}"
         label = "reached in the loops around it" if self.loops else ""
-        self.found.append(Diagnostic("RLX0313", what, span, label=label))
+        self.found.append(Diagnostic("RLX0313", what, span, level="warning", label=label))
 
 
 def linear(expr: prim.PrimExpr, known: dict[prim.Var, Sum]) -> Sum | None:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from relaxlang.analysis.index_ranges import out_of_range
 from relaxlang.analysis.purity import is_pure_call
 from relaxlang.analysis.well_formed_tir import well_formed_prim_func
-from relaxlang.base.diagnostics import Diagnostic, Level
+from relaxlang.base.diagnostics import Diagnostic
 from relaxlang.base.recursion import deep_recursion
 from relaxlang.base.source import Span
 from relaxlang.ir import prim, relax
@@ -38,28 +38,30 @@ LEAVES = (
 )  # fmt: skip
 
 
-def well_formed(mod: IRModule, operators: OperatorTable | None = None, *, kernels: bool = True) -> list[Diagnostic]:
+def well_formed(mod: IRModule, operators: OperatorTable | None = None) -> list[Diagnostic]:
     """Every breach of a rule; an empty list for a module in order. Breaches of style (a module without a public
-    function) are warnings. `kernels=False` leaves the bodies of TensorIR functions alone."""
-    checker = _Checker(mod, operators or default_operators(mod))
+    function) and indices that are certainly out of range are warnings."""
+    found = verify_text(mod, operators or default_operators(mod))
     with deep_recursion():
-        for name, function in mod.relax_functions():
-            checker.function(name, function)
         for name, kernel in mod.prim_funcs():
-            if kernels:
-                checker.found += well_formed_prim_func(name, kernel)
-            checker.found += out_of_range(kernel)
+            found += well_formed_prim_func(name, kernel)
     public = any("global_symbol" in getattr(f, "attrs", {"global_symbol": 1}) for f in mod.functions.values())
     if mod.functions and not public:
-        checker.report("RLX0430", "no function of the module is public", None, level="warning")
-    return checker.found
+        found.append(Diagnostic("RLX0430", "no function of the module is public", level="warning"))
+    return found
 
 
 def verify_text(mod: IRModule, operators: OperatorTable) -> list[Diagnostic]:
-    """What reading a module looks at: of the bodies of TensorIR functions only that no index is certainly out of range.
-    Text can break their rules in one way only, by using a variable that nothing defines, and scripts of TVM do so;
-    lowering refuses them."""
-    return well_formed(mod, operators, kernels=False)
+    """What reading a module looks at: of the bodies of TensorIR functions only that no index is certainly out of range,
+    which is a warning. Text can break their rules in one way only, by using a variable that nothing defines, and
+    scripts of TVM do so; lowering refuses them."""
+    checker = _Checker(mod, operators)
+    with deep_recursion():
+        for name, function in mod.relax_functions():
+            checker.function(name, function)
+        for _, kernel in mod.prim_funcs():
+            checker.found += out_of_range(kernel)
+    return checker.found
 
 
 class _Scope:
@@ -80,10 +82,10 @@ class _Checker:
         self.in_dataflow = False
         self.current = ""
 
-    def report(self, code: str, message: str, span: Span | None, *, help: str = "", level: Level = "error") -> None:
+    def report(self, code: str, message: str, span: Span | None, *, help: str = "") -> None:
         """Keep a breach."""
         where = [] if span is not None or not self.current else [f"in the function `{self.current}`"]
-        self.found.append(Diagnostic(code, message, span, help=help, notes=where, level=level))
+        self.found.append(Diagnostic(code, message, span, help=help, notes=where))
 
     # --- functions ----------------------------------------------------------------------------------------------------
     def function(self, name: str, node: relax.Function) -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Literal, NoReturn
 
 from relaxlang.base.source import Span
 
 Level = Literal["error", "warning", "note"]
-
 
 _LONG_TEXT = 1000
 _LONGEST_TEXT = 20_000
@@ -138,6 +137,19 @@ class Diagnostics:
         """Raise `DiagnosticError` with all findings, sorted by place, when there is an error among them."""
         if self.has_errors():
             raise DiagnosticError(sorted(self.items, key=_place))
+
+    def warn(self, sink: WarningSink | None) -> None:
+        """Raise as `check` does, else hand the warnings over: each finding once, sorted by place."""
+        self.check()
+        if sink is not None:
+            known = {(*_place(d), d.code, d.message): d for d in reversed(self.items)}
+            for diagnostic in sorted(known.values(), key=_place):
+                sink(diagnostic)
+
+
+WarningSink = Callable[[Diagnostic], None]
+"""Who is told of warnings. They travel one way: what reads a program (`parse`, `load`) takes a sink and hands it each
+warning, sorted by place, when the program has no error; with errors, `DiagnosticError` carries them along."""
 
 
 def _place(diagnostic: Diagnostic) -> tuple[str, int]:

@@ -27,8 +27,10 @@ class Document:
     def _elaborated(self) -> tuple[IRModule | None, tuple[Diagnostic, ...]]:
         from relaxlang.driver import parse_source
 
+        warnings: list[Diagnostic] = []
+        roots = (os.path.dirname(self.source.name),)
         try:
-            return parse_source(self.source, roots=(os.path.dirname(self.source.name),)), ()
+            return parse_source(self.source, roots=roots, warnings=warnings.append), tuple(warnings)
         except DiagnosticError as fault:
             return None, fault.diagnostics
         except RelaxlangError as fault:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from relaxlang.analysis.well_formed import well_formed
-from relaxlang.base.diagnostics import Diagnostics
+from relaxlang.base.diagnostics import Diagnostics, WarningSink
 from relaxlang.base.recursion import deep_recursion
 from relaxlang.builder.dpl.rules import is_rule
 from relaxlang.ir.module import AnyFunc, IRModule, function_info
@@ -76,7 +76,12 @@ def defined_names(body: Sequence[tree.Stmt]) -> Iterator[str]:
 
 
 def extend(
-    module: IRModule, body: Sequence[tree.Stmt], values: Mapping[str, Any], operators: Operators, check: Check
+    module: IRModule,
+    body: Sequence[tree.Stmt],
+    values: Mapping[str, Any],
+    operators: Operators,
+    check: Check,
+    warnings: WarningSink,
 ) -> Extended:
     """The module with the definitions of `body`; `values` are compile-time names. `check(module)` reads a module again
     from its own text: it finds callers that a changed signature leaves behind. Raises DiagnosticError."""
@@ -89,8 +94,11 @@ def extend(
         made = _in_order(module, made)
         known = unit.operators
         assert isinstance(known, Operators)
-        diagnostics.items += well_formed(made, known)
-        diagnostics.check()
+        new = body[0].span.source if body and body[0].span else None
+        for finding in well_formed(made, known):  # what the rest of the module is warned of was said before
+            if finding.level == "error" or (finding.span is not None and finding.span.source is new):
+                diagnostics.report(finding)
+        diagnostics.warn(warnings)
     if any(_changed(module.functions[n], made.functions.get(n)) for n in names if n in module):
         made = check(made)
     added = tuple(n for n in made.functions if n not in module)

@@ -32,7 +32,7 @@ class Magics:
             shown = said(result)
             if shown:
                 print(shown)
-            if result.diagnostics:
+            if not result.ok:
                 return
 
     def get(self, line: str) -> Any:

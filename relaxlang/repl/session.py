@@ -63,6 +63,7 @@ class Session:
         self.editor: Callable[[str], str] | None = None
         self.count = 0
         self.compiling = 0.0
+        self.warnings: list[Diagnostic] = []
         self.running = 0.0
         self._programs: OrderedDict[tuple[int, str, str, str], Stages] = OrderedDict()
 
@@ -73,6 +74,7 @@ class Session:
         self.count += 1
         self.compiling = self.running = 0.0
         before, operators = self.state, self.operators
+        self.warnings = []
         kept = False
         try:
             answer = self._answer(Source(f"<input {self.count}>", text.strip("\n")))
@@ -84,7 +86,7 @@ class Session:
         finally:
             if not kept:
                 self.state, self.operators = before, operators
-        return Result(answer.text, answer.value, (), True, answer.language, answer.done)
+        return Result(answer.text, answer.value, tuple(self.warnings), True, answer.language, answer.done)
 
     def _answer(self, source: Source) -> Answer:
         text = source.text.strip()
@@ -144,7 +146,7 @@ class Session:
         if not module.functions:
             named = next((s.name for s in body if isinstance(s, tree.ClassDef) and not is_rule(s)), module.name)
             module = module.with_name(named)
-        made = extend(module, body, plain, self.operators, _checked)
+        made = extend(module, body, plain, self.operators, _checked, self.warnings.append)
         self.operators = made.operators
         if made.added or made.replaced or made.new_operators or made.rules:
             names = (*made.added, *made.replaced, *(f"R.{n}" for n in made.new_operators), *made.rules)

@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+from relaxlang.analysis.index_ranges import require_in_range
 from relaxlang.arith.index_map import IndexMap
 from relaxlang.base.arguments import checked_methods
 from relaxlang.base.diagnostics import fail
@@ -102,6 +103,7 @@ class Schedule:
             if not isinstance(func, PrimFunc):
                 near = did_you_mean(name, [n for n, _ in self.mod.prim_funcs()])
                 fail("RLX1001", f"the module has no PrimFunc `{name}`", help=f"did you mean `{near}`?" if near else "")
+            require_in_range((func,))
             self._states[name] = State(normalized(func), name)
         return self._states[name]
 

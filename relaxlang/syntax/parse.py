@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from relaxlang.base.diagnostics import Diagnostic, Diagnostics
+from relaxlang.base.diagnostics import Diagnostic, Diagnostics, WarningSink
 from relaxlang.base.recursion import deep_recursion
 from relaxlang.base.source import Source
 from relaxlang.base.suggest import suggestion
@@ -30,6 +30,7 @@ def parse(
     operators: OperatorTable,
     verify: Verifier | None = None,
     roots: Sequence[str] = (),
+    warnings: WarningSink | None = None,
 ) -> IRModule:
     """The module that a text states.
 
@@ -37,11 +38,18 @@ def parse(
     `check=True` every error that can be found before lowering is raised; with `check=False` only syntax and names are
     looked at, struct info is None where it is not written, and unknown operators are kept as they are. `verify` looks
     at the finished module, once nothing else is wrong, with the operators that it may use (its own included). `roots`
-    are folders that files may be included from, beside that of `filename`. Raises DiagnosticError with all findings,
-    sorted by place.
+    are folders that files may be included from, beside that of `filename`. `warnings` is handed the warnings, those of
+    included files too. Raises DiagnosticError with all findings, sorted by place.
     """
-    source = Source(filename or "<string>", text)
-    return parse_source(source, values=values, check=check, operators=operators, verify=verify, roots=roots)
+    return parse_source(
+        Source(filename or "<string>", text),
+        values=values,
+        check=check,
+        operators=operators,
+        verify=verify,
+        roots=roots,
+        warnings=warnings,
+    )
 
 
 def parse_source(
@@ -53,6 +61,7 @@ def parse_source(
     verify: Verifier | None = None,
     roots: Sequence[str] = (),
     part: tuple[int, int] | None = None,
+    warnings: WarningSink | None = None,
 ) -> IRModule:
     """As `parse`, from a source whose spans the module keeps; or from `part` of it: the offsets of its ends."""
 
@@ -67,7 +76,7 @@ def parse_source(
         diagnostics.check()
         if check and verify is not None and unit.verify:
             diagnostics.items += verify(module, unit.operators)
-            diagnostics.check()
+        diagnostics.warn(warnings)
         return module
 
     outermost = Includer.for_file(source.name, roots, read)

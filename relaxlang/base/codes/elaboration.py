@@ -265,7 +265,8 @@ ELABORATION: dict[str, CodeInfo] = {
     "RLX0313": CodeInfo(
         "index out of range",
         "The index is beyond the end of the dimension: always, or at the last step of the loops around it. Indices count "
-        "from 0, and negative ones do not count from the end.",
+        "from 0, and negative ones do not count from the end. Such a program can be read and printed, with a warning; it "
+        "can't be built or scheduled.",
         _tir("A[16] = T.float32(0)"),
         _tir("A[15] = T.float32(0)"),
     ),

@@ -36,7 +36,7 @@ def load(session: Session, argument: Span) -> Answer:
 
 def open_module(session: Session, path: str, values: dict[str, Any]) -> Answer:
     """Make the module in a file the current one."""
-    module = driver.load(path, values=values)
+    module = driver.load(path, values=values, warnings=session.warnings.append)
     step = session.step(module, "load", " ".join([path, *(f"{k}={v}" for k, v in values.items())]))
     session.state = replace(session.state, path=path, written="", saved=step.number)
     return Answer(_loaded(module))
@@ -101,7 +101,7 @@ def edit(session: Session, argument: Span) -> Answer:
         return Answer("nothing changed")
     if given or not len(session.module):
         return session.define(Source("<editor>", changed))
-    session.step(driver.parse(changed, "<editor>"), "define", "in the editor")
+    session.step(driver.parse(changed, "<editor>", warnings=session.warnings.append), "define", "in the editor")
     return Answer(_loaded(session.module))
 
 

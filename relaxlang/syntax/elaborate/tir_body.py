@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from relaxlang.base.diagnostics import DiagnosticError
+from relaxlang.base.diagnostics import Diagnostic, DiagnosticError
 from relaxlang.base.dtype import DType
 from relaxlang.base.source import Span
 from relaxlang.ir import prim, tir
@@ -183,7 +183,7 @@ class BodyElaborator(Evaluator):
                 at = scalar(at, span)
             if isinstance(at, prim.IntImm):
                 if not self.in_regions:
-                    check_index(buffer, at.value, extent, span)
+                    check_index(self.unit, buffer, at.value, extent, span)
             elif not (at.dtype.is_integer or at.dtype.is_bool):
                 raise error("RLX0302", f"an index of `{buffer.name}` must be an integer, not `{at.dtype}`", span)
             indices.append(at)
@@ -301,15 +301,12 @@ def _wrong_count(buffer: tir.Buffer, given: int, span: Span | None) -> Diagnosti
     return error("RLX0301", f"`{buffer.name}` has {buffer.ndim} dimensions, {given} indices were given", span)
 
 
-def check_index(buffer: tir.Buffer, at: int, extent: PrimExpr, span: Span | None) -> None:
-    """A constant index must lie inside the buffer."""
+def check_index(unit: Unit, buffer: tir.Buffer, at: int, extent: PrimExpr, span: Span | None) -> None:
+    """A constant index should lie inside the buffer."""
     if isinstance(extent, prim.IntImm) and not 0 <= at < extent.value and not buffer.strides and extent.value > 0:
-        raise error(
-            "RLX0313",
-            f"index {at} is out of range for `{buffer.name}`, whose dimension here is {extent.value}",
-            span,
-            help="indices count from 0; negative ones do not count from the end",
-        )
+        what = f"index {at} is out of range for `{buffer.name}`, whose dimension here is {extent.value}"
+        help = "indices count from 0; negative ones do not count from the end"
+        unit.complain(Diagnostic("RLX0313", what, span, level="warning", help=help))
 
 
 def _as_stored(value: PrimExpr, of: DType, buffer: tir.Buffer, span: Span | None) -> PrimExpr:

@@ -6,8 +6,8 @@ from textwrap import indent
 
 import pytest
 
-from relaxlang import parse
-from relaxlang.base.diagnostics import DiagnosticError
+from relaxlang import Schedule, lower, parse
+from relaxlang.base.diagnostics import Diagnostic, DiagnosticError
 
 HEAD = """
 @T.prim_func
@@ -16,13 +16,18 @@ def f(A: T.Buffer((8,), "float32"), B: T.Buffer((n,), "float32"), C: T.Buffer((n
 
 
 def found(body: str) -> list[str]:
-    """The messages of the diagnostics of a kernel."""
-    try:
-        parse(HEAD + indent(body, "    "))
-    except DiagnosticError as error:
-        assert {d.code for d in error.diagnostics} == {"RLX0313"} and all(d.span for d in error.diagnostics)
-        return [d.message.removeprefix("index ") for d in error.diagnostics]
-    return []
+    """The messages of the warnings for a kernel. They are errors when it is lowered or scheduled."""
+    warnings: list[Diagnostic] = []
+    module = parse(HEAD + indent(body, "    "), warnings=warnings.append)
+    if not warnings:
+        return []
+    assert all((d.code, d.level) == ("RLX0313", "warning") and d.span for d in warnings)
+    messages = [d.message for d in warnings]
+    for use in (lower, lambda mod: Schedule(mod).get_loops("root")):
+        with pytest.raises(DiagnosticError) as refused:
+            use(module)
+        assert [d.message for d in refused.value.diagnostics] == messages
+    return [m.removeprefix("index ") for m in messages]
 
 
 @pytest.mark.parametrize(
