@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import NoReturn
 
 from relaxlang.base.dtype import DType
 from relaxlang.base.suggest import did_you_mean
@@ -12,6 +13,7 @@ from relaxlang.codegen.expr import ExprEmitter
 from relaxlang.codegen.lltypes import memory_type, value_type
 from relaxlang.codegen.text import FunctionText, symbol
 from relaxlang.ir import prim
+from relaxlang.ir.tir import PrimFunc
 
 # LLVM intrinsics that may be called by name: number of operands. All are overloaded by the type of the first.
 _LLVM = {
@@ -39,21 +41,32 @@ def by_lane(em: ExprEmitter, of: DType, args: list[Num], one: Callable[[Function
     return Num(em.at, made, kind)
 
 
-def call_function(em: ExprEmitter, e: prim.Call, name: str) -> str:
-    """A call of another PrimFunc of the module; its status, when not 0, is the caller's failure."""
-    from relaxlang.codegen.function import emit_function, implicit_dims, result_type, scalar_params
+def callee_of(e: prim.Call, name: str, functions: Mapping[str, PrimFunc], fail: Callable[..., NoReturn]) -> PrimFunc:
+    """The PrimFunc that a call names. RLX5019 when it does not exist, or cannot be called with these arguments."""
+    from relaxlang.codegen.function import implicit_dims
 
-    context = em.context
-    func = context.functions.get(name)
+    func = functions.get(name)
     if func is None:
-        near = did_you_mean(name, context.functions)
-        em.fail("RLX5019", f"there is no PrimFunc `{name}` to call", e, help=f"did you mean `{near}`?" if near else "")
+        near = did_you_mean(name, functions)
+        fail("RLX5019", f"there is no PrimFunc `{name}` to call", e, help=f"did you mean `{near}`?" if near else "")
     if len(e.args) != len(func.params):
-        em.fail("RLX5019", f"`{name}` has {len(func.params)} parameters and is called with {len(e.args)} arguments", e)
+        fail("RLX5019", f"`{name}` has {len(func.params)} parameters and is called with {len(e.args)} arguments", e)
     dims = implicit_dims(func)
     if dims:
-        em.fail("RLX5019", f"`{name}` has the symbolic dimension `{dims[0].name}`, which a call cannot give", e,
-                help=f"make `{dims[0].name}` a parameter of `{name}`")  # fmt: skip
+        help = f"make `{dims[0].name}` a parameter of `{name}`"
+        fail("RLX5019", f"`{name}` has the symbolic dimension `{dims[0].name}`, which a call cannot give", e, help=help)
+    for param, arg in zip(func.params, e.args):
+        if arg.dtype is not param.dtype:
+            fail("RLX5019", f"parameter `{param.name}` of `{name}` is a {param.dtype}, not a {arg.dtype}", e)
+    return func
+
+
+def call_function(em: ExprEmitter, e: prim.Call, name: str) -> str:
+    """A call of another PrimFunc of the module; its status, when not 0, is the caller's failure."""
+    from relaxlang.codegen.function import emit_function, result_type, scalar_params
+
+    context = em.context
+    func = callee_of(e, name, context.functions, em.fail)
     if name not in context.callees:
         context.callees[name] = context.module.fresh(f"rlx.callee.{name}")
         emit_function(context, func, context.callees[name], "internal ", entry=False)
@@ -62,10 +75,7 @@ def call_function(em: ExprEmitter, e: prim.Call, name: str) -> str:
     args: list[tuple[str, str]] = []
     result, slot = result_type(func), ""
     for param in order:
-        of = given[param].dtype
-        if of is not param.dtype:
-            em.fail("RLX5019", f"parameter `{param.name}` of `{name}` is a {param.dtype}, not a {of}", e)
-        args.append((memory_type(of), em.to_memory(em.expr(given[param]), of)))
+        args.append((memory_type(param.dtype), em.to_memory(em.expr(given[param]), param.dtype)))
     if result is not None:
         slot = em.at.alloca(f"alloca {memory_type(result)}")
         args.insert(len(func.buffer_map), ("ptr", slot))

@@ -73,6 +73,25 @@ def result_type(func: PrimFunc) -> DType | None:
     return None if func.ret_type is None or func.ret_type.name == "void" else func.ret_type
 
 
+def contiguous_layout(buffer: Buffer) -> list[tuple[PrimExpr, PrimExpr]]:
+    """The strides and the element offset that a buffer states, each with that of a contiguous tensor of its shape."""
+    expected: list[PrimExpr] = []
+    run: PrimExpr = prim.IntImm(INT64, 1)
+    for dim in reversed(buffer.shape):
+        expected.insert(0, run)
+        run = run * prim.cast(dim, INT64)
+    offset = buffer.elem_offset
+    return [*zip(buffer.strides, expected), *([(offset, prim.IntImm(INT64, 0))] if offset is not None else [])]
+
+
+def same_constant(a: PrimExpr, b: PrimExpr) -> bool:
+    """Whether two expressions are one constant."""
+    return isinstance(a, prim.IntImm) and isinstance(b, prim.IntImm) and a.value == b.value
+
+
+NOT_CONTIGUOUS = "`{}` has other strides or another offset than a contiguous tensor"
+
+
 def emit_function(context: KernelContext, func: PrimFunc, name: str, linkage: str, *, entry: bool) -> None:
     """Write one function; `entry` functions are called from outside and check what they assume."""
     at = context.function(name, func)
@@ -118,19 +137,9 @@ def _stored(param: Var) -> bool:
 
 def _bind_layout(em: StmtEmitter, buffer: Buffer, *, check: bool) -> None:
     """Give stride and offset variables the values of a contiguous buffer, and require other strides to agree."""
-    expected: list[PrimExpr] = []
-    run: PrimExpr = prim.IntImm(INT64, 1)
-    for dim in reversed(buffer.shape):
-        expected.insert(0, run)
-        run = run * prim.cast(dim, INT64)
-    offset = buffer.elem_offset
-    pairs = [*zip(buffer.strides, expected), *([(offset, prim.IntImm(INT64, 0))] if offset is not None else [])]
-    for given, wanted in pairs:
+    for given, wanted in contiguous_layout(buffer):
         if isinstance(given, Var) and given not in em.env:
             em.env[given] = em.expr(prim.cast(wanted, given.dtype))
-        elif check and not (
-            isinstance(given, prim.IntImm) and isinstance(wanted, prim.IntImm) and given.value == wanted.value
-        ):
+        elif check and not same_constant(given, wanted):
             same = em.num(prim.cast(given, INT64)).equals(em.num(wanted))
-            message = f"`{buffer.name}` has other strides or another offset than a contiguous tensor"
-            em.require(same.ref, em.context.status(message))
+            em.require(same.ref, em.context.status(NOT_CONTIGUOUS.format(buffer.name)))

@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from relaxlang.arith.facts import NATURAL
-from relaxlang.base.suggest import did_you_mean
 from relaxlang.codegen.c.expr import ExprWriter
 from relaxlang.codegen.c.stmt import StmtWriter
 from relaxlang.codegen.c.types import declare, identifier, memory_type, value_type
 from relaxlang.codegen.c.writer import NOINLINE, PRIMARY, C, FileNeeds, call, cast
-from relaxlang.codegen.function import implicit_dims, result_type, scalar_params
+from relaxlang.codegen.calls import callee_of
+from relaxlang.codegen.function import (
+    NOT_CONTIGUOUS,
+    contiguous_layout,
+    implicit_dims,
+    result_type,
+    same_constant,
+    scalar_params,
+)
 from relaxlang.codegen.signature import written_memory
 from relaxlang.ir import prim
 from relaxlang.ir.prim import INT64, PrimExpr, Var
@@ -103,41 +110,19 @@ def _narrow_dim(w: StmtWriter, var: Var, *, check: bool) -> None:
 
 def _bind_layout(w: StmtWriter, buffer: Buffer, *, check: bool) -> None:
     """Give stride and offset variables the values of a contiguous buffer, and require other strides to agree."""
-    expected: list[PrimExpr] = []
-    run: PrimExpr = prim.IntImm(INT64, 1)
-    for dim in reversed(buffer.shape):
-        expected.insert(0, run)
-        run = run * prim.cast(dim, INT64)
-    offset = buffer.elem_offset
-    pairs = [*zip(buffer.strides, expected), *([(offset, prim.IntImm(INT64, 0))] if offset is not None else [])]
-    for given, wanted in pairs:
+    for given, wanted in contiguous_layout(buffer):
         if isinstance(given, Var) and given not in w.env:
             w.env[given] = w.keep(w.index(prim.cast(wanted, given.dtype)), given.dtype, given.name).text
-        elif check and not (
-            isinstance(given, prim.IntImm) and isinstance(wanted, prim.IntImm) and given.value == wanted.value
-        ):
+        elif check and not same_constant(given, wanted):
             same = f"{w.index(prim.cast(given, INT64)).at(PRIMARY)} == {w.index(wanted).at(PRIMARY)}"
-            message = f"`{buffer.name}` has other strides or another offset than a contiguous tensor"
-            w.require(same, w.needs.status(message))
+            w.require(same, w.needs.status(NOT_CONTIGUOUS.format(buffer.name)))
 
 
 def call_function(w: ExprWriter, e: prim.Call, name: str) -> C:
     """A call of another PrimFunc; its status, when not 0, is the caller's failure."""
     assert isinstance(w, StmtWriter)
-    func = w.functions.get(name)
-    if func is None:
-        near = did_you_mean(name, w.functions)
-        w.fail("RLX5019", f"there is no PrimFunc `{name}` to call", e, help=f"did you mean `{near}`?" if near else "")
-    if len(e.args) != len(func.params):
-        w.fail("RLX5019", f"`{name}` has {len(func.params)} parameters and is called with {len(e.args)} arguments", e)
-    dims = implicit_dims(func)
-    if dims:
-        w.fail("RLX5019", f"`{name}` has the symbolic dimension `{dims[0].name}`, which a call cannot give", e,
-               help=f"make `{dims[0].name}` a parameter of `{name}`")  # fmt: skip
+    func = callee_of(e, name, w.functions, w.fail)
     given = dict(zip(func.params, e.args))
-    for param in func.params:
-        if given[param].dtype is not param.dtype:
-            w.fail("RLX5019", f"parameter `{param.name}` of `{name}` is a {param.dtype}, not a {given[param].dtype}", e)
     args = [_buffer_argument(w, func.buffer_map[p], given[p]) for p in func.params if p in func.buffer_map]
     result = result_type(func)
     slot = ""
