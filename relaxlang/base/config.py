@@ -9,6 +9,7 @@
 | `RELAXLANG_CHECK` | `1`: verify the module after every pass, freeze IR nodes | `0` |
 | `RELAXLANG_TRACEBACK` | `1`: show Python's traceback of an internal error | `0` |
 
+`relaxc` also reads settings of its options, such as `RELAXLANG_TARGET` (`cli/configuration.py`).
 The REPL also reads what other programs read: `VISUAL` and `EDITOR`, `PAGER`, `TERM`.
 A directory set to nothing turns off what it is for; a switch is off when it is empty, `0`, `false`, `no` or `off`.
 NO_COLOR and FORCE_COLOR are `base.colors`' business.

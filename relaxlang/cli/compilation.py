@@ -8,12 +8,14 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from relaxlang.base.diagnostics import fail
+from relaxlang.base.diagnostics import Diagnostic, fail
 from relaxlang.cli.crash import CrashGuard
 from relaxlang.cli.settings import Settings
 
 if TYPE_CHECKING:
     from relaxlang.base.source import Source
+    from relaxlang.cli.parts import Part
+    from relaxlang.cli.run import Call
     from relaxlang.codegen.aot.library import AotLibrary
     from relaxlang.codegen.kernel import CompiledKernel
     from relaxlang.ir.configuration.target import Target
@@ -29,15 +31,23 @@ IMPORTED = (".onnx",)
 
 
 class Compilation:
-    """A file and what was made of it so far; `guard` is told the program's text, for a crash report.
+    """A file, or a part of it, and what was made of it so far; `guard` is told the program's text, for a crash report.
 
-    Every stage raises `RelaxlangError`s.
+    `call` is what `--run` calls, once that is known, `warnings` what reading the text warned of. Every stage raises
+    `RelaxlangError`s.
     """
 
-    def __init__(self, name: str, settings: Settings, guard: CrashGuard) -> None:
+    def __init__(
+        self, name: str, settings: Settings, guard: CrashGuard, source: Source | None = None, part: Part | None = None
+    ) -> None:
+        """`source` is the file's text when it was read already."""
         self.name = name
         self.settings = settings
         self.guard = guard
+        self.part = part
+        self.call: Call | None = None
+        self.warnings: list[Diagnostic] = []
+        self._source = source
         self._context: PassContext | None = None
 
     @property
@@ -53,7 +63,8 @@ class Compilation:
     @property
     def stem(self) -> str:
         """The name that outputs get before their suffix: the file's, in the current directory."""
-        return os.path.splitext(os.path.basename(self.name))[0]
+        stem = os.path.splitext(os.path.basename(self.name))[0]
+        return stem if self.part is None else f"{stem}.{self.part.number}"
 
     @cached_property
     def parsed(self) -> IRModule:
@@ -68,7 +79,10 @@ class Compilation:
         with self.settings.clock.phase("parse"):
             from relaxlang import driver
 
-            return driver.parse_source(self.source, values=self.settings.values, roots=self.settings.roots)
+            values, roots = self.settings.values, self.settings.roots
+            place = None if self.part is None else (self.part.start, self.part.end)
+            sink = self.warnings.append
+            return driver.parse_source(self.source, values=values, roots=roots, part=place, warnings=sink)
 
     @cached_property
     def source(self) -> Source:
@@ -76,10 +90,12 @@ class Compilation:
         from relaxlang import driver
         from relaxlang.syntax.parser import decode_source
 
-        shown = "<stdin>" if self.name == "-" else self.name
-        data = sys.stdin.buffer.read() if self.name == "-" else driver.read_file(self.name)
-        source = decode_source(shown, data)
-        self.guard.text = source.text
+        source = self._source
+        if source is None:
+            shown = "<stdin>" if self.name == "-" else self.name
+            data = sys.stdin.buffer.read() if self.name == "-" else driver.read_file(self.name)
+            source = decode_source(shown, data)
+        self.guard.text = source.text if self.part is None else source.text[self.part.start : self.part.end]
         return source
 
     @cached_property
@@ -115,6 +131,9 @@ class Compilation:
     @cached_property
     def lowered(self) -> IRModule:
         """The module as code generation takes it."""
+        from relaxlang.analysis.index_ranges import require_in_range
+
+        require_in_range(function for _, function in self.parsed.prim_funcs())
         if self.settings.own_pipeline:
             return self._after(self.rewritten, self.settings.lowering)
         rest = self.settings.passes[self._graph_passes :]
@@ -144,7 +163,7 @@ class Compilation:
 
             settings = self.settings
             target = settings.target or CompilerConfig.of(self.parsed).primitive_target
-            instruments = settings.instruments(self.name)
+            instruments = settings.instruments(self.name, self.stem)
             self._context = PassContext(disabled=settings.skipped, instruments=instruments, target=target)
         return self._context
 

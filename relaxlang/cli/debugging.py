@@ -32,7 +32,8 @@ def check(c: Compilation, request: Request) -> RelaxlangError | None:
 
     name, args = _arguments(c, request)
     passes = _passes(c)
-    finding = check_passes(c.parsed, passes, name, args, c.pass_context(), _compiled(c))
+    with c.settings.clock.phase("check passes"):
+        finding = check_passes(c.parsed, passes, name, args, c.pass_context(), _compiled(c))
     if finding is not None:
         return finding.error()
     write_out(f"{len(passes)} passes and code generation keep what `{name}` computes\n")
@@ -44,7 +45,8 @@ def reduce(c: Compilation, line: CommandLine, request: Request) -> None:
     from relaxlang.debug.reduce import measure, reduce_module
 
     shows = _predicate(c, line.value("--reduce"), request)
-    made = reduce_module(c.parsed, shows)
+    with c.settings.clock.phase("reduce"):
+        made = reduce_module(c.parsed, shows)
     before, after = measure(c.parsed)[0], measure(made)[0]
     c.settings.reporter.note(f"reduced from {before} nodes to {after}")
     if line.value("--output", "-") == "-":

@@ -176,7 +176,13 @@ class Output(NamedTuple):
     path: str
     span: Span | None
 
+    @property
+    def is_shown(self) -> bool:
+        """Whether it goes to stdout."""
+        return self.kind != "none" and (self.path == "-" or (not self.path and not KINDS[self.kind].binary))
 
+
+_SEVERAL = "several files, or modules of one, give"
 _ARGUMENTS = ("--arg", "--random", "--dim")  # what --check-passes and --reduce take too
 
 
@@ -184,29 +190,30 @@ def plan(line: CommandLine) -> list[Output]:
     """The outputs that a command line asks for. Raises RLX7002 and RLX7003 for what makes no sense."""
     outputs = [_emit(item) for item in line.items("--emit")]
     target = line.span("--output")
+    several = len(line.files) > 1 or line.has("--split-input")
     if target is not None:
-        if len(line.files) > 1 and target.text != "-":
-            fail("RLX7003", "one output file cannot hold what several files give", target, help="leave `-o` out")
+        if several and target.text != "-":
+            fail("RLX7003", f"one output file cannot hold what {_SEVERAL}", target, help="leave `-o` out")
         outputs = _with_path(outputs, target)
-    for name in ("--arg", "--random", "--dim", "--save-result", "--expect", "--repeat"):
+    for name in ("--arg", "--random", "--dim", "--save-result", "--expect", "--repeat", "--profile", "--compare"):
         runs = line.has("--run") or (name in _ARGUMENTS and (line.has("--check-passes") or line.has("--reduce")))
         runs = runs or (name == "--dim" and any(output.kind in ("memory", "html") for output in outputs))
-        if line.has(name) and not runs:
+        if line.typed(name) and not runs:
             fail("RLX7003", f"`{name}` is for running a function", help="add `--run`, or `--run=FN`")
     for name in ("--in-place", "--diff", "--width"):
-        if line.has(name):
+        if line.typed(name):
             fail("RLX7003", f"`{name}` is for rewriting files", help="add `--fmt` or `--fix`")
     if line.has("--dialect") and not any(output.kind == "rlx" for output in outputs):
         fail("RLX7003", "`--dialect` is for writing a script", line.span("--dialect"), help="add `--emit=rlx`")
-    if line.has("--save-result") and len(line.files) > 1:
+    if line.has("--save-result") and several:
         fail("RLX7003", "one file cannot hold the results of several programs", line.span("--save-result"))
     if line.has("--check") and (outputs or line.has("--run")):
         fail("RLX7003", "`--check` writes and runs nothing", help="leave it out: everything is checked anyway")
-    if not outputs and not any(line.has(n) for n in ("--run", "--check", "--dump-pipeline")):
+    if not outputs and not any(line.has(n) for n in ("--run", "--check", "--dump-pipeline", "--verify-diagnostics")):
         outputs.append(Output("exe", "", None))
     for output in outputs:
-        if output.path not in ("", "-") and len(line.files) > 1:
-            fail("RLX7003", "one output file cannot hold what several files give", output.span)
+        if output.path not in ("", "-") and several:
+            fail("RLX7003", f"one output file cannot hold what {_SEVERAL}", output.span)
     return outputs
 
 

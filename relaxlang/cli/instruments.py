@@ -154,7 +154,7 @@ class Statistics(PassInstrument):
 
     def report(self) -> str:
         """A table with a line for each pass: the counts after it, and by how much it changed them."""
-        table = [(self.name, *COUNTS)]
+        table: list[tuple[str, ...]] = [(self.name, *COUNTS)]
         before: tuple[int, ...] | None = None
         for name, now in self.rows:
             table.append((name, *(_change(n, None if before is None else before[k]) for k, n in enumerate(now))))

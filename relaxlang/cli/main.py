@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from relaxlang.base.diagnostics import DiagnosticError, RelaxlangError
+from relaxlang.base.diagnostics import Diagnostic, DiagnosticError, RelaxlangError, fail
 from relaxlang.cli.options import CommandLine, read_command_line
 from relaxlang.cli.report import Reporter, output_failed, write_out
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from relaxlang.cli.compilation import Compilation
     from relaxlang.cli.crash import CrashGuard
     from relaxlang.cli.emit import Output
-    from relaxlang.cli.run import Request
+    from relaxlang.cli.run import Call, Request
     from relaxlang.cli.settings import Settings
 
 _DEBUGGING = ("--check-passes", "--reduce")
@@ -64,6 +64,11 @@ def _run(words: Sequence[str], guard: CrashGuard) -> int:
         line = read_command_line(words)
         reporter = Reporter(line.value("--diagnostics", "human"), line.value("--color", "auto"))
         text = _answer(line)
+        if not text:
+            from relaxlang.cli.configuration import configure
+
+            configure(line)
+            reporter = Reporter(line.value("--diagnostics", "human"), line.value("--color", "auto"))
     except RelaxlangError as fault:
         reporter.error(fault, in_program=False)
         return USAGE
@@ -78,16 +83,25 @@ def _run(words: Sequence[str], guard: CrashGuard) -> int:
                 reporter.say(f"{USAGE_TEXT}\n\n")
             reporter.error(RelaxlangError("no input file; `relaxc --help` shows the options"), in_program=False)
             return USAGE
-        if line.has("--fmt") or line.has("--fix"):
-            from relaxlang.cli.rewrite import rewrite
+        if line.has("--watch"):
+            from relaxlang.cli.watch import watch
 
-            return rewrite(line, reporter)
-        return _Session(line, reporter, guard).run()
+            return watch(line, reporter, lambda: _work(line, reporter, guard))
+        return _work(line, reporter, guard)
     except RelaxlangError as fault:
         reporter.error(fault, in_program=False)
-        return FAULTY_PROGRAM
+        return USAGE if _is_usage(fault) else FAULTY_PROGRAM
     finally:
         reporter.finish()
+
+
+def _work(line: CommandLine, reporter: Reporter, guard: CrashGuard) -> int:
+    """What is to be done with the files; the exit code."""
+    if line.has("--fmt") or line.has("--fix"):
+        from relaxlang.cli.rewrite import rewrite
+
+        return rewrite(line, reporter)
+    return _Session(line, reporter, guard).run()
 
 
 def _asked_style(words: Sequence[str]) -> str:
@@ -107,6 +121,10 @@ def _answer(line: CommandLine) -> str:
         from relaxlang.cli.version import version_text
 
         return version_text(line.has("--verbose"))
+    if line.has("--completion"):
+        from relaxlang.cli.completion import completion
+
+        return completion(line.value("--completion"))
     if line.has("--explain"):
         from relaxlang.base.codes import explain
 
@@ -131,12 +149,14 @@ class _Session:
     """The work on the files of a command line."""
 
     def __init__(self, line: CommandLine, reporter: Reporter, guard: CrashGuard) -> None:
+        from relaxlang.cli.progress import status_line
         from relaxlang.cli.timing import Clock
 
         self.line = line
         self.reporter = reporter
         self.guard = guard
-        self.clock = Clock()
+        reporter.status = status_line()
+        self.clock = Clock(reporter.status)
 
     def run(self) -> int:
         """Work on each file; the worst of their exit codes, or that of a wrong command line."""
@@ -153,8 +173,14 @@ class _Session:
         for name in self.line.files:
             with self.clock.phase(name):
                 status = max(status, self._file(name, settings, outputs, request))
+        for statistics in settings.statistics:
+            self.reporter.say(statistics.report())
         if self.line.has("--timing"):
             self.reporter.say(self.clock.report(self.line.value("--timing")) + "\n")
+        if self.line.has("--trace"):
+            from relaxlang.base.files import write_atomically
+
+            write_atomically(self.line.value("--trace"), self.clock.trace())
         return status
 
     def _read(self) -> tuple[Settings, list[Output], Request | None]:
@@ -170,21 +196,76 @@ class _Session:
         return settings, outputs, read_request(self.line)
 
     def _file(self, name: str, settings: Settings, outputs: list[Output], request: Request | None) -> int:
+        status = DONE
+        try:
+            for k, compilation in enumerate(self._parts(name, settings)):
+                if k and (request is not None or any(output.is_shown for output in outputs)):
+                    from relaxlang.cli.parts import SEPARATOR
+
+                    write_out(SEPARATOR)
+                status = max(status, self._part(compilation, outputs, request))
+        except RelaxlangError as fault:
+            return max(status, self._failed(fault))
+        return status
+
+    def _parts(self, name: str, settings: Settings) -> list[Compilation]:
+        """The file, or with `--split-input` the modules in it."""
         from relaxlang.cli.compilation import Compilation
+
+        whole = Compilation(name, settings, self.guard)
+        if not self.line.has("--split-input"):
+            return [whole]
+        if whole.is_built or whole.is_imported:
+            fail("RLX7003", f"`--split-input` is for text, and `{name}` is none")
+        from relaxlang.cli.parts import split_input
+
+        source = whole.source
+        return [Compilation(name, settings, self.guard, source, part) for part in split_input(source)]
+
+    def _part(self, compilation: Compilation, outputs: list[Output], request: Request | None) -> int:
+        try:
+            if self.line.has("--verify-diagnostics"):
+                return self._verify(compilation, outputs, request)
+            return self._make(compilation, outputs, request)
+        except RelaxlangError as fault:
+            return self._failed(fault)
+
+    def _failed(self, fault: RelaxlangError) -> int:
+        usage = _is_usage(fault)
+        self.reporter.error(fault, in_program=not usage)
+        return USAGE if usage else FAULTY_PROGRAM
+
+    def _make(self, compilation: Compilation, outputs: list[Output], request: Request | None) -> int:
         from relaxlang.cli.emit import emit
 
-        compilation = Compilation(name, settings, self.guard)
+        if not compilation.is_built:
+            _ = compilation.parsed
+        if compilation.warnings and not self.line.has("--verify-diagnostics"):
+            self.reporter.warn(compilation.warnings)
+        if request is not None and any(self.line.has(option) for option in _DEBUGGING):
+            return self._debug(compilation, request)
+        if request is not None and any(output.kind == "html" for output in outputs):
+            from relaxlang.cli.run import prepare
+
+            prepare(compilation, request)  # so that the page can show how the call runs
+        emit(compilation, outputs)
+        return DONE if request is None else self._call(compilation, request)
+
+    def _verify(self, compilation: Compilation, outputs: list[Output], request: Request | None) -> int:
+        """Do the work, and compare what is wrong with what the comments announce."""
+        from relaxlang.cli.parts import unexpected
+
+        status, reported = DONE, tuple[Diagnostic, ...]()
         try:
-            if not compilation.is_built:
-                _ = compilation.parsed
-            if request is not None and any(self.line.has(option) for option in _DEBUGGING):
-                return self._debug(compilation, request)
-            emit(compilation, outputs)
-            return DONE if request is None else self._call(compilation, request)
-        except RelaxlangError as fault:
-            usage = _is_usage(fault)
-            self.reporter.error(fault, in_program=not usage)
-            return USAGE if usage else FAULTY_PROGRAM
+            status = self._make(compilation, outputs, request)
+        except DiagnosticError as fault:
+            if _is_usage(fault):
+                raise
+            reported = fault.diagnostics
+        wrong = unexpected(compilation.source, compilation.part, (*compilation.warnings, *reported))
+        if wrong is not None:
+            self.reporter.error(wrong)
+        return status if wrong is None else FAULTY_PROGRAM
 
     def _compare(self, settings: Settings) -> int:
         """Compare the programs of two files."""
@@ -222,7 +303,9 @@ class _Session:
             self.reporter.error(fault, in_program=False)
             return USAGE
         try:
+            wanted = run.interpret(compilation, call) if self.line.has("--compare") else None
             results = run.execute(compilation, call, request)
+            self._observe(compilation, call)
         except RelaxlangError as fault:
             self.reporter.error(fault, in_program=False)
             return FAILED_RUN
@@ -231,10 +314,24 @@ class _Session:
         run.show(results)
         if request.save:
             run.save(results, request.save, self.reporter.note)
-        if request.expected:
-            try:
+        try:
+            if wanted is not None:
+                self.reporter.say(run.compare_with(results, wanted, request))
+            if request.expected:
                 run.compare(results, request)
-            except RelaxlangError as fault:
-                self.reporter.error(fault, in_program=False)
-                return FAILED_RUN
+        except RelaxlangError as fault:
+            self.reporter.error(fault, in_program=False)
+            return FAILED_RUN
         return DONE
+
+    def _observe(self, compilation: Compilation, call: Call) -> None:
+        """Run the call again with its kernels watched, for `--profile` and `--trace`."""
+        if not self.line.has("--profile") and not self.line.has("--trace"):
+            return
+        from relaxlang.cli import profile
+
+        with self.clock.phase("profile"):
+            made = profile.observe(call)
+        self.clock.add_kernels(made.runs)
+        if self.line.has("--profile"):
+            self.reporter.say(profile.table(profile.rows(compilation, made), made))

@@ -59,8 +59,12 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         _repeat("--define -D", "N=VALUE", "value of the module's parameter N (`N = I.param(int)`)"),
         _repeat("--include -I", "DIR", "a folder whose files may be included, beside the file's own", True),
         _flag("--check", "stop after parsing and checking"),
-        _flag("--split-input", "the modules of a file stand between lines `// -----` or `# -----`, each by itself", True),
-        _flag("--verify-diagnostics", "succeed when just what comments `# error[RLX0203]: words` announce is wrong", True),
+        _flag(
+            "--split-input", "the modules of a file stand between lines `// -----` or `# -----`, each by itself", True
+        ),
+        _flag(
+            "--verify-diagnostics", "succeed when just what comments `# error[RLX0203]: words` announce is wrong", True
+        ),
         _flag("--watch", "compile again whenever a file changes, until Ctrl-C", True),
     ),
     "Output": (
@@ -104,7 +108,9 @@ GROUPS: dict[str, tuple[Option, ...]] = {
             rare=True,
         ),
         Option(("--timing",), "maybe", "json", "say where the time went", ("json",)),
-        _value("--trace", "FILE", "write phases, passes and kernels over time, for Perfetto or chrome://tracing", (), True),
+        _value(
+            "--trace", "FILE", "write phases, passes and kernels over time, for Perfetto or chrome://tracing", (), True
+        ),
         _flag("--stats", "say what each pass leaves: functions, bindings, kernels, nodes", True),
         _value("--list", "WHAT", "list " + ", ".join(LISTS), LISTS),
         _value("--describe", "NAME", "explain a pass, pipeline, operator, intrinsic or code"),
@@ -131,6 +137,7 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         _value("--explain", "CODE", "what a diagnostic code means"),
         _value("--completion", "SHELL", "print the completion script for bash, zsh or fish", SHELLS, True),
         _flag("--version", "the version; with -v of what it is made of, too"),
+        _flag("--no-config", "heed neither `[tool.relaxlang]` of pyproject.toml nor the environment", True),
         _flag("--verbose -v", "say more", True),
         _flag("--help -h", "this text"),
         _flag("--help-all", "all options"),
@@ -141,24 +148,36 @@ _BY_NAME = {name: option for group in GROUPS.values() for option in group for na
 
 
 class CommandLine:
-    """A command line that was read: `files`, and the values of each option as texts with a place."""
+    """A command line that was read: `files`, and the values of each option as texts with a place. What other settings
+    say (`configuration`) stands before them."""
 
     def __init__(self) -> None:
         self.files: list[str] = []
         self._given: dict[str, list[Span]] = {}
+        self._typed: set[str] = set()
 
     def add(self, option: Option, value: str) -> None:
         """Note an occurrence of an option; one that takes no value has an empty one."""
         source = Source(option.name, value)
         self._given.setdefault(option.name, []).append(Span(source, 0, len(value)))
+        self._typed.add(option.name)
+
+    def configure(self, option: Option, values: Sequence[Span]) -> None:
+        """Put the values of another setting before those that are there."""
+        if values:
+            self._given[option.name] = [*values, *self._given.get(option.name, [])]
 
     def given(self, option: Option) -> list[Span]:
         """The places of the values of an option that is not in the table."""
         return self._given.get(option.name, [])
 
     def has(self, name: str) -> bool:
-        """Whether the option was given."""
+        """Whether the option was given, here or by another setting."""
         return _BY_NAME[name].name in self._given
+
+    def typed(self, name: str) -> bool:
+        """Whether the option was given on the command line itself."""
+        return _BY_NAME[name].name in self._typed
 
     def span(self, name: str) -> Span | None:
         """The place of the option's last value, None when it was not given."""
@@ -207,6 +226,11 @@ def read_command_line(words: Sequence[str]) -> CommandLine:
             option = _find(word[:2], word)
             _take(line, option, word[2:].removeprefix("=") if len(word) > 2 else None, rest)
     return line
+
+
+def find_option(name: str) -> Option:
+    """The option of that spelling; KeyError when there is none."""
+    return _BY_NAME[name]
 
 
 def _find(name: str, word: str = "") -> Option:

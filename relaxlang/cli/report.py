@@ -11,24 +11,33 @@ from relaxlang.base.diagnostics import Diagnostic, DiagnosticError, RelaxlangErr
 
 if TYPE_CHECKING:
     from relaxlang.base.render import Style
+    from relaxlang.cli.progress import StatusLine
 
 
 class Reporter:
-    """Writes diagnostics in the style that `--diagnostics` asks for; `reported` are those that the last line counts."""
+    """Writes diagnostics in the style that `--diagnostics` asks for; `reported` are those that the last line counts,
+    `status` is the line that makes room for what is said."""
 
     def __init__(self, style: str = "human", color: str = "auto") -> None:
         self.style = cast("Style", style)
         self.color = style == "human" and wants_color(sys.stderr, cast(ColorChoice, color))
         self.reported: list[Diagnostic] = []
+        self.status: StatusLine | None = None
         self._errors = False
 
     def say(self, text: str) -> None:
         """Write text as it is."""
+        if self.status is not None:
+            self.status.clear()
         sys.stderr.write(text)
 
     def note(self, message: str) -> None:
         """Tell the user something that is no fault."""
         self._write([Diagnostic("", message, level="note")])
+
+    def warn(self, found: Sequence[Diagnostic]) -> None:
+        """Tell the user what may be wrong in a program that goes on."""
+        self._write(found)
 
     def error(self, fault: RelaxlangError, *, in_program: bool = True) -> None:
         """Report what a `RelaxlangError` says; the closing line counts what is wrong in a program."""

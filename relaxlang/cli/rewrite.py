@@ -57,7 +57,7 @@ def rewrite(line: CommandLine, reporter: Reporter) -> int:
 def _check_options(line: CommandLine) -> None:
     command = "--fix" if line.has("--fix") else "--fmt"
     for other in _OTHERS:
-        if line.has(other):
+        if line.typed(other):
             fail("RLX7003", f"`{command}` rewrites source files and does not go with `{other}`", line.span(other))
     if line.has("--fix") and line.has("--fmt"):
         fail("RLX7003", "`--fix` and `--fmt` are two steps", help="run `relaxc --fix`, then `relaxc --fmt`")

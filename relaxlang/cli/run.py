@@ -68,7 +68,13 @@ class Call(NamedTuple):
 
 
 def prepare(c: Compilation, request: Request) -> Call:
-    """Build the program and find values for all parameters. RLX7005 when that is impossible."""
+    """Build the program and find values for all parameters, once. RLX7005 when that is impossible."""
+    if c.call is None:
+        c.call = _prepare(c, request)
+    return c.call
+
+
+def _prepare(c: Compilation, request: Request) -> Call:
     program = c.runnable()
     name = request.function
     function = None if c.is_built else c.parsed.functions.get(name) or c.lowered.functions.get(name)
@@ -164,6 +170,21 @@ def execute(c: Compilation, call: Call, request: Request) -> list[tuple[str, Any
     return list(_leaves(result))
 
 
+def interpret(c: Compilation, call: Call) -> list[tuple[str, Any]]:
+    """What the reference interpreter gives for the module as it stands in the file, on copies of the arguments."""
+    from relaxlang.interp import run
+
+    if c.is_built:
+        fail("RLX7003", f"`{c.name}` is a built program, which cannot be interpreted", help="leave `--compare` out")
+    module = c.parsed if call.function in c.parsed.functions else c.lowered
+    values = [np.array(v, order="C").view(type(v)) if isinstance(v, np.ndarray) else v for v in call.values]
+    with c.settings.clock.phase("interpret"):
+        result = run(module, call.function, *values)
+    if call.outputs:
+        return [(call.params[i].name, values[i]) for i in call.outputs]
+    return list(_leaves(result))
+
+
 def _leaves(result: Any) -> Iterator[tuple[str, Any]]:
     """The parts of a result that are no tuples, labelled by their place: ``, or `1`, `2.0`."""
     waiting: list[tuple[str, Any]] = [("", result)]
@@ -222,6 +243,38 @@ def compare(results: Sequence[tuple[str, Any]], request: Request) -> None:
             found.append(Diagnostic("RLX7007", f"the result{f' {label}' if label else ''} {why}"))
     if found:
         raise DiagnosticError(found)
+
+
+def compare_with(results: Sequence[tuple[str, Any]], wanted: Sequence[tuple[str, Any]], request: Request) -> str:
+    """Lines that say how far results are from the interpreter's; RLX7007 when that is more than tolerated."""
+    lines, found = [], []
+    for (label, value), (_, want) in zip(results, wanted):
+        what = f"the result{f' {label}' if label else ''}"
+        a, b = np.asarray(value), np.asarray(want)
+        why = _difference(a, b, request)
+        if why:
+            found.append(Diagnostic("RLX7007", f"{what} {why}", notes=["expected is what the interpreter gives"]))
+        else:
+            lines.append(f"{what} is as interpreted: {_closeness(a, b)}\n")
+    if len(results) != len(wanted):
+        found.append(Diagnostic("RLX7007", f"{len(results)} results, but {len(wanted)} interpreted"))
+    if found:
+        raise DiagnosticError(found)
+    return "".join(lines)
+
+
+def _closeness(value: Any, wanted: Any) -> str:
+    """The largest difference between floats, absolute and relative; of anything else that there is none."""
+    if value.dtype.kind in "biu" or not value.size:
+        return f"{value.size} equal elements"
+    with np.errstate(all="ignore"):
+        a, b = value.astype(np.float64), wanted.astype(np.float64)
+        gap = np.where(a == b, 0.0, np.abs(a - b))
+        relative = np.where(gap == 0, 0.0, gap / np.maximum(np.abs(a), np.abs(b)))
+    gap, relative = (np.nan_to_num(x, nan=0.0) for x in (gap, relative))
+    at = np.unravel_index(int(np.argmax(gap)), gap.shape)
+    place = f" at [{','.join(str(int(i)) for i in at)}]" if at else ""
+    return f"at most {gap.max():.3g} apart (relative {relative.max():.3g}){place} in {value.size} elements"
 
 
 def _difference(value: Any, wanted: Any, request: Request) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from functools import cached_property
@@ -70,8 +71,9 @@ class Settings:
             return ()
         return pipeline("minimum").passes
 
-    def instruments(self, name: str) -> list[PassInstrument]:
-        """Fresh instruments for the passes of one module, that of the file `name`."""
+    def instruments(self, name: str, stem: str) -> list[PassInstrument]:
+        """Fresh instruments for the passes of one module, that of the file `name`. Files that are written are for one
+        module; of several each has a folder `stem`."""
         from relaxlang.cli.instruments import BisectLimit, PrintDiff, PrintModule, Statistics, VerifyEach, WriteFiles
 
         line, say = self.line, self.reporter.say
@@ -85,7 +87,8 @@ class Settings:
         if line.has("--print-ir-diff"):
             made.append(PrintDiff(say, self.reporter.color))
         if line.has("--print-ir-dir"):
-            made.append(WriteFiles(line.value("--print-ir-dir")))
+            several = len(line.files) > 1 or line.has("--split-input")
+            made.append(WriteFiles(os.path.join(line.value("--print-ir-dir"), stem if several else "")))
         if line.has("--stats"):
             self.statistics.append(Statistics(name))
             made.append(self.statistics[-1])

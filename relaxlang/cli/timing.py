@@ -92,7 +92,6 @@ class Clock(PassInstrument):
         whole = max(self.root.seconds, 1e-9)
         return "\n".join(f"{name:{width}}{s * 1e3:10.2f} ms {s / whole:7.1%}" for name, s in rows)
 
-
     def trace(self) -> str:
         """The trace: JSON in the format of Chrome's trace events, which Perfetto reads. Times are microseconds from the
         start on; track 1 has phases and passes, track 2 kernels with the shapes and bytes of their buffers."""
@@ -108,7 +107,12 @@ class Clock(PassInstrument):
             events.append(_label("thread_name", 2, "kernels"))
         for run in self._kernels:
             event = _event(run.kernel, "kernel", 2, run.end - run.seconds - origin, run.seconds)
-            about = {"function": run.function, "pc": run.pc, "shapes": [list(s) for s in run.shapes], "bytes": run.nbytes}
+            about = {
+                "function": run.function,
+                "pc": run.pc,
+                "shapes": [list(s) for s in run.shapes],
+                "bytes": run.nbytes,
+            }
             events.append({**event, "args": about})
         return json.dumps({"traceEvents": events, "displayTimeUnit": "ms"})
 

@@ -39,4 +39,17 @@ COMMAND_LINE: dict[str, CodeInfo] = {
         "`--describe` knows passes, pipelines, operators, TensorIR intrinsics and diagnostic codes; `--list=passes`, "
         "`--list=ops` and so on show them.",
     ),
+    "RLX7009": CodeInfo(
+        "diagnostics are not those that were announced",
+        "With `--verify-diagnostics` a file says in comments what is wrong with it: `# error[RLX0203]: words` stands for an "
+        "error of that code on its own line whose message has these words, `# error@+1[RLX0203]` for one on the next "
+        "line. Something else was reported, or something announced was not.",
+    ),
+    "RLX7010": CodeInfo(
+        "wrong setting",
+        "`pyproject.toml` has under `[tool.relaxlang]`, or the environment in a variable `RELAXLANG_…`, a setting that "
+        "`relaxc` does not know or a value that it cannot take. Settings are long options without their dashes, such as "
+        "`target`, `pipeline`, `define`, `color`; what says what to do with a file can only be given on the command "
+        "line.",
+    ),
 }

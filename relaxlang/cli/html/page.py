@@ -18,8 +18,6 @@ from relaxlang.ir.module import IRModule
 if TYPE_CHECKING:
     from relaxlang.cli.compilation import Compilation
 
-TABS = ("passes", "graph", "memory", "kernels", "program")
-
 
 def html_report(c: Compilation) -> str:
     """The page of a compilation, with everything that it shows inside."""
@@ -31,6 +29,10 @@ def html_report(c: Compilation) -> str:
         "kernels": kernels_html(lowered, c.target),
         "program": _numbered(recorder.first),
     }
+    if c.call is not None:
+        from relaxlang.cli.html.profile import profile_html
+
+        parts["profile"] = profile_html(c, c.call)
     return _page(c.name, str(c.target), parts)
 
 
@@ -82,10 +84,11 @@ def _numbered(text: str) -> str:
 
 
 def _page(name: str, target: str, parts: dict[str, str]) -> str:
+    """The page, with a tab for each part."""
     here = files("relaxlang.cli.html")
     css, js = (here.joinpath(f"report.{kind}").read_text(encoding="utf-8") for kind in ("css", "js"))
-    buttons = "".join(f'<button role="tab" data-tab="{t}">{t}</button>' for t in TABS)
-    sections = "".join(f'<section id="{t}" role="tabpanel" hidden>{parts[t]}</section>' for t in TABS)
+    buttons = "".join(f'<button role="tab" data-tab="{t}">{t}</button>' for t in parts)
+    sections = "".join(f'<section id="{t}" role="tabpanel" hidden>{part}</section>' for t, part in parts.items())
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(name)}: relaxlang</title>'
         f'<meta name="viewport" content="width=device-width"><style>{css}</style></head><body>'

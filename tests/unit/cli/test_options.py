@@ -35,7 +35,7 @@ def test_a_value_that_is_optional_does_not_take_the_file():
         (["--emti=rlx"], "RLX7001", "did you mean `--emit`?"),
         (["-q"], "RLX7001", "`-q`"),
         (["-hx"], "RLX7001", "`-hx`"),
-        (["-O3"], "RLX7001", "--pipeline=default"),
+        (["-O4"], "RLX7002", "`0`, `1`, `2`, `3`"),
         (["-o"], "RLX7002", "needs a value"),
         (["--check=1"], "RLX7002", "takes no value"),
         (["--color=alwys"], "RLX7002", "did you mean `always`?"),
