@@ -52,6 +52,23 @@ def scatter_nd(g: Graph, n: Node) -> Value:
     return op.scatter_nd(x, places, updates, reduction=_reduction(n))
 
 
+def tensor_scatter(g: Graph, n: Node) -> Value:
+    """TensorScatter: each batch of the update written into its cache from a place of its own on, or round its end."""
+    cache, update = g.tensor(n.input(0)), g.tensor(n.input(1))
+    dims, new = g.sizes(cache), g.sizes(update)
+    axis, mode = g.axis(n, n.int("axis", -2), len(dims)), n.string("mode", "linear")
+    if mode not in ("linear", "circular") or axis == 0:
+        n.unsupported(f"in the mode `{mode}` along axis {axis}")
+    lanes: list[Dim] = [1] * len(dims)
+    lanes[axis] = new[axis]
+    at: relax.Expr = op.reshape(op.arange(0, new[axis], 1, dtype="int64"), lanes)
+    if n.input(2) is not None:
+        at = op.add(at, op.reshape(op.astype(g.tensor(n.input(2)), "int64"), (new[0], *([1] * (len(dims) - 1)))))
+    if mode == "circular":
+        at = op.floor_mod(at, op.reshape(op.shape_to_tensor(relax.ShapeExpr((g.shape(cache)[axis],))), ()))
+    return op.scatter_elements(cache, op.broadcast_to(at, new), update, axis=axis)
+
+
 def one_hot(g: Graph, n: Node) -> Value:
     """OneHot: indices beyond the depth, and below minus the depth, give no hot element."""
     places, values = g.tensor(n.input(0)), g.tensor(n.input(2))

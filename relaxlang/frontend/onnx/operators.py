@@ -74,7 +74,8 @@ _ONNX: dict[str, Converter] = {
     "GatherND": index.gather_nd, "NonMaxSuppression": index.non_max_suppression,
     "NonZero": index.non_zero, "OneHot": index.one_hot,
     "ReverseSequence": index.reverse_sequence, "RoiAlign": index.roi_align, "Scatter": index.scatter_elements,
-    "ScatterElements": index.scatter_elements, "ScatterND": index.scatter_nd, "Unique": index.unique,
+    "ScatterElements": index.scatter_elements, "ScatterND": index.scatter_nd,
+    "TensorScatter": index.tensor_scatter, "Unique": index.unique,
     # images
     "GridSample": image.grid_sample, "Resize": image.resize, "Upsample": image.resize,
     # quantized arithmetic
