@@ -8,6 +8,7 @@ USAGE_TEXT = """\
 usage: relaxc [OPTION]... FILE...        (`-` reads from stdin)
        relaxc FILE                       compile to FILE's name with .rlxe
        relaxc FILE -o OUT                compile to what the suffix of OUT says
+       relaxc MODEL.onnx -o OUT.rlx      import a model of ONNX
        relaxc FILE --emit=tir            print a stage: rlx, tir, llvm, asm, vm
        relaxc FILE --run --random 0      compile, run, print the result"""
 
