@@ -2,10 +2,11 @@
 
 `Schedule` (in `schedule`) is what users see. Reading order: `state` (a function whose blocks and loops can be found),
 `access` (what blocks read and write), `checks` (what primitives require), `primitives/` (one a file), `trace` (the
-instructions as data and as text), `rules/` (schedules for processors, chosen by analysing the program).
+instructions as data and as text), `tensor_intrin` (what `tensorize` puts in), `rules/` (schedules for processors, chosen by analysing the program).
 """
 
 from relaxlang.schedule.schedule import Schedule
+from relaxlang.schedule.tensor_intrin import TensorIntrin
 from relaxlang.schedule.trace import BlockRV, ExprRV, LoopRV, Trace
 
-__all__ = ["BlockRV", "ExprRV", "LoopRV", "Schedule", "Trace"]
+__all__ = ["BlockRV", "ExprRV", "LoopRV", "Schedule", "TensorIntrin", "Trace"]

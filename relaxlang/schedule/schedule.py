@@ -10,10 +10,9 @@ from relaxlang.analysis.index_ranges import require_in_range
 from relaxlang.arith.index_map import IndexMap
 from relaxlang.base.arguments import checked_methods
 from relaxlang.base.diagnostics import fail
-from relaxlang.base.dtype import DType
 from relaxlang.base.suggest import did_you_mean
 from relaxlang.ir.module import IRModule
-from relaxlang.ir.prim import INT64, PrimExpr, Var, as_prim
+from relaxlang.ir.prim import INT64, PrimExpr, Var
 from relaxlang.ir.tir import BlockRealize, PrimFunc
 from relaxlang.schedule import checks
 from relaxlang.schedule.primitives import (
@@ -30,6 +29,8 @@ from relaxlang.schedule.primitives import (
     rfactor,
     sampling,
     split,
+    tensorize,
+    tile,
     transform_layout,
 )
 from relaxlang.schedule.state import State, normalized
@@ -58,10 +59,11 @@ class Schedule:
         "get_block get_loops get_child_blocks get_producers get_consumers get_output_blocks split fuse reorder "
         "parallel vectorize unroll compute_at reverse_compute_at compute_inline reverse_compute_inline cache_read "
         "cache_write reindex decompose_reduction rfactor transform_layout blockize annotate unannotate set_scope "
-        "storage_align pad_einsum sample_perfect_tile sample_categorical work_on".split()
+        "storage_align pad_einsum tile tensorize sample_perfect_tile sample_categorical work_on".split()
     )
     LISTS = frozenset(
-        "get_loops get_child_blocks get_producers get_consumers get_output_blocks split sample_perfect_tile".split()
+        "get_loops get_child_blocks get_producers get_consumers get_output_blocks split tile "
+        "sample_perfect_tile".split()
     )
 
     def __init__(self, mod: IRModule | PrimFunc, *, seed: int = 0) -> None:
@@ -198,6 +200,12 @@ class Schedule:
             fail("RLX1002", f"the loop `{var.name}` is no longer there", help="use what `split` or `fuse` returned")
         return state, var
 
+    def known_loop(self, var: Var) -> LoopRV | None:
+        """The result of an instruction that stands for a loop of the PrimFunc worked on; None when none gave it."""
+        given = {result for one in self.trace.instructions for result in one.results}
+        at = (self._working, var)
+        return next((rv for rv, place in self._loops.items() if place == at and rv in given), None)
+
     def _run(
         self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any], state: State, made: Sequence[Any] = ()
     ) -> None:
@@ -292,6 +300,15 @@ class Schedule:
         if disable_predication:
             kwargs["disable_predication"] = True
         self._run("split", (loop,), kwargs, state, made)
+        return made
+
+    def tile(self, x_parent: LoopRV, y_parent: LoopRV, x_factor: Factor, y_factor: Factor) -> list[LoopRV]:
+        """Rectangles of two nested loops: the outer loop of x, that of y, the inner one of x, that of y."""
+        state, x = self._loop(x_parent)
+        _, y = self._loop(y_parent)
+        state, variables = tile.tile(state, x, y, self.get(x_factor), self.get(y_factor))
+        made = [self._new_loop(state, v) for v in variables]
+        self._run("tile", (x_parent, y_parent, x_factor, y_factor), {}, state, made)
         return made
 
     def fuse(self, *loops: LoopRV, preserve_unit_iters: bool = True) -> LoopRV:
@@ -434,6 +451,11 @@ class Schedule:
         self._run("blockize", (target,), {}, state, (made,))
         return made
 
+    def tensorize(self, block_or_loop: Target, tensor_intrin: str, preserve_unit_iters: bool = True) -> None:
+        """What is below a loop, or in a block, is done by a `TensorIntrin` of that name."""
+        state, at = self._place(block_or_loop)
+        self._run("tensorize", (block_or_loop, tensor_intrin), {}, tensorize.tensorize(state, at, tensor_intrin))
+
     # --- layout and annotations ---------------------------------------------------------------------------------------
     def transform_layout(
         self, block: BlockRV | str, buffer: tuple[str, int | str], index_map: IndexMap | Callable[..., Any],
@@ -443,7 +465,7 @@ class Schedule:
         state, name = self._block(block)
         kind, index = _which(buffer)
         dims = cache.buffer_of(state, name, index, kind).shape
-        made = index_map if isinstance(index_map, IndexMap) else _traced(index_map, dims[0].dtype if dims else INT64)
+        made = transform_layout.traced(index_map, dims[0].dtype if dims else INT64)
         after = transform_layout.transform_layout(state, name, kind, index, made, assume_injective_transform)
         kwargs = {"assume_injective_transform": True} if assume_injective_transform else {}
         self._run("transform_layout", (block, buffer, made), kwargs, after)
@@ -479,12 +501,3 @@ def _which(buffer: tuple[str, int | str]) -> tuple[str, int | str]:
     if not isinstance(buffer, tuple) or len(buffer) != 2 or buffer[0] not in ("read", "write"):
         fail("RLX1013", f'a buffer of a block is `("read", 0)` or `("write", 0)`, not {buffer!r}')
     return buffer
-
-
-def _traced(function: Callable[..., Any], of: DType) -> IndexMap:
-    """The index map that a function of indices of type `of` states."""
-    names = getattr(function, "names", None) or function.__code__.co_varnames[: function.__code__.co_argcount]
-    variables = tuple(Var(n, of) for n in names)
-    made = function(*variables)
-    indices = made if isinstance(made, (tuple, list)) else (made,)
-    return IndexMap(variables, tuple(as_prim(i, of) for i in indices))

@@ -79,6 +79,11 @@ COMPILER: dict[str, CodeInfo] = {
         "loop that cannot become a block",
         "`blockize` takes a chain of loops around one block whose axes are divided there into tiles.",
     ),
+    "RLX1018": CodeInfo(
+        "computation that an intrinsic does not describe",
+        "`tensorize` takes a tile whose loops, in number and extent, and whose block do what the intrinsic's description "
+        "says, on parts of buffers that its parameters can stand for.",
+    ),
     "RLX1050": CodeInfo(
         "an index map without an inverse",
         "Two indices have the same image under the map, or it leaves gaps that are no padding. An invertible map takes each "

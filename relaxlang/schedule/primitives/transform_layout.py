@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from relaxlang.arith.analyzer import Analyzer
 from relaxlang.arith.index_map import IndexMap
 from relaxlang.base.diagnostics import DiagnosticError
-from relaxlang.ir.prim import BufferLoad, PrimExpr
+from relaxlang.base.dtype import DType
+from relaxlang.ir.prim import BufferLoad, PrimExpr, Var, as_prim
 from relaxlang.ir.tir import Block, BlockRealize, Buffer, BufferStore, Range
 from relaxlang.ir.visit import Rewriter, on
 from relaxlang.schedule.access import regions
@@ -74,3 +78,14 @@ class _Remap(Rewriter):
             reads, writes = regions(made)
             made = made.replace(reads=reads, writes=writes)
         return made
+
+
+def traced(function: IndexMap | Callable[..., Any], of: DType) -> IndexMap:
+    """The index map that a function of indices of type `of` states; one that is a map already is returned."""
+    if isinstance(function, IndexMap):
+        return function
+    names = getattr(function, "names", None) or function.__code__.co_varnames[: function.__code__.co_argcount]
+    variables = tuple(Var(n, of) for n in names)
+    made = function(*variables)
+    indices = made if isinstance(made, (tuple, list)) else (made,)
+    return IndexMap(variables, tuple(as_prim(i, of) for i in indices))

@@ -6,6 +6,7 @@ import pytest
 import relaxlang
 from relaxlang import DiagnosticError
 from relaxlang.schedule import Schedule
+from relaxlang.schedule.tensor_intrin import TensorIntrin
 from tests.unit.schedule.kernels import CHAIN, MATMUL, STENCIL, SUM, module, same
 
 
@@ -266,3 +267,57 @@ def test_pad_einsum_refuses_what_is_no_sum_of_products() -> None:
     sch.split(sch.get_loops("mm")[0], [None, 2])
     with pytest.raises(DiagnosticError, match="RLX1004"):
         sch.pad_einsum("mm", [4, 4, 4])
+
+
+# --- tile and tensorize -----------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("m, n", [(1, 1), (17, 63), (16, 64)])
+def test_tile(m: int, n: int) -> None:
+    mod = module(MATMUL, M=m, N=n, K=3)
+    sch = Schedule(mod)
+    i, j, _ = sch.get_loops("mm")
+    tiles = sch.tile(i, j, 4, 16)
+    assert [sch.get(t).loop_var.name for t in tiles] == ["i_0", "j_0", "i_1", "j_1"]
+    same(mod, sch)
+
+
+DOT = """
+@T.prim_func
+def main(A: T.Buffer((4, 8), "float32"), B: T.Buffer((8, 16), "float32"), C: T.Buffer((4, 16), "float32")):
+    for i, j, k in T.grid(4, 16, 8):
+        with T.block("update"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+"""
+DOT_BY_VECTORS = """
+@T.prim_func
+def main(A: T.Buffer((4, 8), "float32"), B: T.Buffer((8, 16), "float32"), C: T.Buffer((4, 16), "float32")):
+    for k in range(8):
+        for i in T.unroll(4):
+            for j in T.vectorized(16):
+                C[i, j] = C[i, j] + A[i, k] * B[k, j]
+"""
+
+
+def test_tensorize() -> None:
+    TensorIntrin.register("test.dot", module(DOT)["main"], module(DOT_BY_VECTORS)["main"], override=True)
+    mod = module(MATMUL, M=8, N=32, K=24)
+    sch = Schedule(mod)
+    i, j, k = sch.get_loops("mm")
+    i0, j0, i1, j1 = sch.tile(i, j, 4, 16)
+    k0, k1 = sch.split(k, [None, 8])
+    sch.reorder(i0, j0, k0, i1, j1, k1)
+    sch.decompose_reduction("mm", k0)
+    sch.tensorize(i1, "test.dot")
+    assert "T.match_buffer" in sch.mod.script() and "T.vectorized(16)" in sch.mod.script()
+    same(mod, sch)
+
+
+def test_tensorize_refuses_what_the_intrinsic_does_not_describe() -> None:
+    TensorIntrin.register("test.dot", module(DOT)["main"], module(DOT_BY_VECTORS)["main"], override=True)
+    sch = Schedule(module(MATMUL, M=8, N=32, K=24))
+    with pytest.raises(DiagnosticError, match="RLX1018"):
+        sch.tensorize(sch.get_loops("mm")[0], "test.dot")
+    with pytest.raises(DiagnosticError, match="RLX1001"):
+        sch.tensorize(sch.get_loops("mm")[0], "test.dott")
+    with pytest.raises(DiagnosticError, match="RLX1013"):
+        TensorIntrin.register("test.dot", module(DOT)["main"], module(DOT_BY_VECTORS)["main"])
