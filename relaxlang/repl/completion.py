@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from relaxlang.repl.command import Choice
 from relaxlang.repl.commands import COMMANDS, candidates
+from relaxlang.repl.primitives import primitive_choices
 from relaxlang.repl.scope import language_choices
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ def choices(session: Session, text: str) -> list[Choice]:
     if line.startswith("?"):
         return list(COMMANDS["info"].complete(session, line[1:]))
     if not line.startswith(":"):
+        if session.state.scheduling is not None:
+            return primitive_choices(session.state.scheduling.schedule, line)
         return list(language_choices(session, text))
     head, blank, rest = line[1:].partition(" ")
     if not blank:

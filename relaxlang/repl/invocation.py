@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -67,13 +67,30 @@ def invocation(session: Session, argument: Span, module: IRModule) -> Invocation
         if "main" not in names and len(names) != 1:
             known = ", ".join(f"`{n}`" for n in names[:8])
             fail("RLX7102", "it is not clear which function is meant", argument, help=f"there are {known}")
-        return _filled(session, module, "main" if "main" in names else names[0], {}, argument)
+        return _filled(session, module, "main" if "main" in names else names[0], {})
     name_node = node.func if isinstance(node, tree.Call) else node
     assert isinstance(name_node, tree.Name) and name_node.span is not None  # `_call` sees to it
     name = function_name(session, name_node.span)
     if not isinstance(node, tree.Call):
-        return _filled(session, module, name, {}, argument)
-    return _filled(session, module, name, _values(session, module, name, node), argument)
+        return _filled(session, module, name, {})
+    return _filled(session, module, name, _values(session, module, name, node))
+
+
+def sized_invocation(session: Session, name: str, dims: Mapping[str, tuple[int, Span]]) -> Invocation:
+    """The call of a function of the module on random values; `dims` has sizes of its symbolic dimensions, by name, and
+    where they are stated. RLX7005 for a dimension that it does not have."""
+    return _filled(session, session.module, name, {}, dims)
+
+
+def sizes_of(words: Sequence[Span]) -> dict[str, tuple[int, Span]]:
+    """The sizes that words such as `n=512` state. RLX7102 for what states none."""
+    dims = {}
+    for word in words:
+        name, _, text = word.text.partition("=")
+        if not name.isidentifier() or not (text.isascii() and text.isdecimal() and len(text) <= 18):
+            fail("RLX7102", f"`{word.text}` gives no dimension a size", word, help="write `n=512`")
+        dims[name] = (int(text), word)
+    return dims
 
 
 def _call(argument: Span) -> tree.Call | tree.Name | None:
@@ -125,10 +142,12 @@ def _values(session: Session, module: IRModule, name: str, node: tree.Call) -> d
     return values
 
 
-def _filled(session: Session, module: IRModule, name: str, values: dict[str, Any], argument: Span) -> Invocation:
+def _filled(
+    session: Session, module: IRModule, name: str, values: dict[str, Any], dims: Mapping[str, tuple[int, Span]] = {}
+) -> Invocation:
     """The call with values made up for the parameters that have none."""
     params = _params(session, module, name)
-    filler = Filler(session.state.draws, params, values, {})
+    filler = Filler(session.state.draws, params, values, dims)
     missing = [p for p in params if p.name not in values]
     for index, param in enumerate(params):
         if param.name not in values:

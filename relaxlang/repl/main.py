@@ -204,10 +204,11 @@ class _Transcript:
         status = DONE
         self.guard.text = ""
         for text in inputs:
-            self.guard.text += prompted(text) + "\n"
+            line = prompted(text, self.session.prompt)
+            self.guard.text += line + "\n"
             if not self.json:
                 # At once: what the program itself prints shall stand below it.
-                self._write(prompted(text))
+                self._write(line)
             result = self.session.execute(text)
             self._show(text, result)
             if not result.ok:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from relaxlang.cli.crash import CrashGuard
-from relaxlang.repl.prompts import CONTINUATION, PROMPT, prompted
+from relaxlang.repl.prompts import CONTINUATION, prompted
 from relaxlang.repl.session import Session
 from relaxlang.repl.transcript import said
 from relaxlang.syntax.interactive import is_complete
@@ -15,11 +15,11 @@ from relaxlang.syntax.interactive import is_complete
 def interact_plainly(session: Session, first: Sequence[str] = ()) -> int:
     """Read and run inputs until the end of the input or `:quit`; the exit code."""
     for command in first:
-        sys.stdout.write(PROMPT + command + "\n")
+        sys.stdout.write(session.prompt + command + "\n")
         _execute(session, command)
     while True:
         try:
-            text = _read()
+            text = _read(session.prompt)
             if text is None:
                 sys.stdout.write("\n")
                 return 0
@@ -29,11 +29,11 @@ def interact_plainly(session: Session, first: Sequence[str] = ()) -> int:
             sys.stdout.write("\ninterrupted\n")
 
 
-def _read() -> str | None:
+def _read(prompt: str) -> str | None:
     """An input of one or more lines; None at the end."""
     lines: list[str] = []
     while True:
-        sys.stdout.write(CONTINUATION if lines else PROMPT)
+        sys.stdout.write(CONTINUATION if lines else prompt)
         sys.stdout.flush()
         line = sys.stdin.readline()
         if not line:

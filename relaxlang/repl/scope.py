@@ -11,6 +11,7 @@ from relaxlang.base.source import Span
 from relaxlang.ir import relax
 from relaxlang.ir.intrinsics import INTRINSICS
 from relaxlang.repl.command import Choice
+from relaxlang.repl.primitives import PRIMITIVES, summary, usage
 from relaxlang.repl.values import MAKERS, SUMMARIES, headline
 from relaxlang.syntax.elaborate.namespaces import root_scope
 
@@ -83,6 +84,9 @@ def _summary(operators: Operators, name: str) -> str:
 # --- signatures -------------------------------------------------------------------------------------------------------
 def signature(session: Session, text: str) -> str:
     """The signature of the call that the cursor stands in; empty when it stands in none that is known."""
+    head = text.split(None, 1)[0] if text.strip() else ""
+    if session.state.scheduling is not None and head in PRIMITIVES:
+        return f"{usage(head)}   {summary(head)}"
     name = open_call(text[-_CONTEXT:])
     if name.startswith("R."):
         found = session.operators.find(name[2:])

@@ -24,8 +24,10 @@ from relaxlang.ops import Operators, default_operators
 from relaxlang.repl.calculate import Calculator, Computation
 from relaxlang.repl.command import Answer
 from relaxlang.repl.commands import find_command
+from relaxlang.repl.commands.schedule import primitive
 from relaxlang.repl.debugger import Debugger, Place
 from relaxlang.repl.define import Extended, extend
+from relaxlang.repl.prompts import PROMPT, SCHEDULE_PROMPT
 from relaxlang.repl.stages import Stages
 from relaxlang.repl.state import RESULTS, State, Step, StepKind
 from relaxlang.repl.timing import duration
@@ -61,9 +63,9 @@ class Session:
         self.debugger: Debugger | None = None
         self.places: tuple[Place, ...] = ()
         self.editor: Callable[[str], str] | None = None
+        self.warnings: list[Diagnostic] = []
         self.count = 0
         self.compiling = 0.0
-        self.warnings: list[Diagnostic] = []
         self.running = 0.0
         self._programs: OrderedDict[tuple[int, str, str, str], Stages] = OrderedDict()
 
@@ -72,9 +74,9 @@ class Session:
         """Do what a text says: a command behind a colon, or statements of the language. Raises nothing but
         KeyboardInterrupt, and what is an error of relaxlang itself; the state is then as it was before."""
         self.count += 1
+        self.warnings = []
         self.compiling = self.running = 0.0
         before, operators = self.state, self.operators
-        self.warnings = []
         kept = False
         try:
             answer = self._answer(Source(f"<input {self.count}>", text.strip("\n")))
@@ -97,6 +99,8 @@ class Session:
             start = source.text.index("?")
             command, _ = find_command(Source(source.name, ":info"))
             return command.run(self, stripped(Span(source, start + 1, len(source.text))))
+        if self.state.scheduling is not None and text:
+            return primitive(self, stripped(Span(source, 0, len(source.text))))
         return self._statements(source)
 
     def _statements(self, source: Source) -> Answer:
@@ -154,6 +158,11 @@ class Session:
         return Answer(_definition_text(made))
 
     # --- what commands need -------------------------------------------------------------------------------------------
+    @property
+    def prompt(self) -> str:
+        """What stands before the next input."""
+        return PROMPT if self.state.scheduling is None else SCHEDULE_PROMPT
+
     @property
     def module(self) -> IRModule:
         """The module as it stands."""

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from relaxlang.base.diagnostics import fail
 from relaxlang.ir.module import IRModule
 from relaxlang.repl.debugger import Breakpoint
 
-StepKind = Literal["start", "load", "define", "apply"]
+if TYPE_CHECKING:
+    from relaxlang.repl.scheduling import Scheduling
+
+StepKind = Literal["start", "load", "define", "apply", "schedule"]
 RESULTS = 32
 """How many results `_1`, `_2`, … are kept."""
 
@@ -75,8 +78,9 @@ class State:
     """Everything that a session's commands can change.
 
     `variables` are those that were assigned; `results` the latest ones with their numbers; `path` the file that the
-    module came from, `written` the one that the session wrote, `saved` the step that stands in it; `draws` counts
-    random tensors, so that each is another one; `inputs` are the texts that made this state.
+    module came from, `written` the one that the session wrote, `saved` the step that stands in it; `scheduling` is the
+    kernel that is being scheduled; `draws` counts random tensors, so that each is another one; `inputs` are the texts
+    that made this state.
     """
 
     history: History = field(default_factory=empty_history)
@@ -89,6 +93,7 @@ class State:
     target: str = ""
     snapshots: Mapping[str, int] = field(default_factory=dict)
     breakpoints: tuple[Breakpoint, ...] = ()
+    scheduling: Scheduling | None = None
     draws: int = 0
     inputs: tuple[str, ...] = ()
 

@@ -21,6 +21,8 @@ def status(session: Session) -> str:
     parts.append(_target(session))
     if state.pipeline != "default":
         parts.append(f"pipeline {state.pipeline}")
+    if state.scheduling is not None:
+        parts.append(f"scheduling {state.scheduling.function}, {len(state.scheduling.versions) - 1} lines")
     if session.debugger is not None:
         parts.append("stopped" if not session.debugger.over else "ended")
     if state.results:

@@ -6,9 +6,10 @@
     _1: R.Tensor((3,), "int64")   (…)
     [1 2 3]
 
-An input begins with `relax> ` and goes on with `  ...> `; what follows is its output. Lines before the first input are
-a heading. In a file without any prompt every line is input. When outputs are compared, times count as equal, `…`
-stands for anything within a line, and a line `…` alone for any lines.
+An input begins with `relax> ` (`schedule> ` while a kernel is scheduled) and goes on with `  ...> `; what follows is
+its output. Lines before the first input are a heading; from a line that begins with `## ` to the next input is prose.
+In a file without any prompt every line is input. When outputs are compared, times count as equal, `…` stands for
+anything within a line, and a line `…` alone for any lines.
 """
 
 from __future__ import annotations
@@ -18,45 +19,62 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from relaxlang.base.render import render
-from relaxlang.repl.prompts import CONTINUATION, PROMPT, prompted
+from relaxlang.repl.prompts import CONTINUATION, PROMPTS, prompted
 from relaxlang.repl.session import Result, Session
 from relaxlang.syntax.interactive import is_complete
 
+PROSE = "## "
+"""How a line begins with which prose begins."""
 _TIME = re.compile(r"(?<![\w.])\d[\d.]*(?:e[+-]?\d+)? (?:ns|µs|ms|s)\b")
 
 
 class Entry(NamedTuple):
-    """An input and the output that is expected of it, None when nothing is said."""
+    """An input and the output that is expected of it, None when nothing is said; the prose before it, as it stands."""
 
     text: str
     output: str | None
+    prose: str = ""
 
 
 class Script(NamedTuple):
-    """The inputs of a script, and its heading."""
+    """The inputs of a script, its heading, and the prose behind its last output."""
 
     heading: str
     entries: tuple[Entry, ...]
+    ending: str = ""
 
 
 def read_script(text: str) -> Script:
     """The inputs of a `.session` file, or of a plain list of inputs."""
     lines = text.split("\n")
-    if not any(line.startswith(PROMPT.rstrip()) for line in lines):
+    if not any(_input(line) is not None for line in lines):
         return Script("", tuple(Entry(chunk, None) for chunk in chunks(line + "\n" for line in lines)))
     heading: list[str] = []
-    found: list[tuple[list[str], list[str]]] = []
+    found: list[tuple[list[str], list[str], list[str]]] = []
+    prose: list[str] | None = None
     for line in lines:
-        if line.startswith(PROMPT) or line == PROMPT.rstrip():
-            found.append(([line[len(PROMPT) :]], []))
+        asked = _input(line)
+        if asked is not None:
+            found.append(([asked], [], prose or []))
+            prose = None
         elif not found:
             heading.append(line)
+        elif prose is not None or line.startswith(PROSE):
+            prose = [*(prose or []), line]
         elif line.startswith(CONTINUATION.rstrip()) and not found[-1][1]:
             found[-1][0].append(line[len(CONTINUATION) :])
         else:
             found[-1][1].append(line)
-    entries = tuple(Entry("\n".join(asked), "\n".join(said).rstrip("\n")) for asked, said in found)
-    return Script("\n".join(heading), entries)
+    entries = tuple(Entry("\n".join(a), "\n".join(said).rstrip("\n"), "\n".join(p)) for a, said, p in found)
+    return Script("\n".join(heading), entries, "\n".join(prose or []).rstrip("\n"))
+
+
+def _input(line: str) -> str | None:
+    """What is typed in a line behind a prompt; None for a line without one."""
+    for prompt in PROMPTS:
+        if line.startswith(prompt) or line == prompt.rstrip():
+            return line[len(prompt) :]
+    return None
 
 
 def chunks(lines: Iterable[str]) -> Iterator[str]:
@@ -101,13 +119,17 @@ def run_script(script: Script, write: Callable[[str], object], session: Session 
     if script.heading:
         write(script.heading + "\n")
     for entry in script.entries:
-        write(prompted(entry.text) + "\n")
+        if entry.prose:
+            write(f"\n{entry.prose}\n")
+        write(prompted(entry.text, session.prompt) + "\n")
         result = session.execute(entry.text)
         output = said(result)
         write(output + "\n" if output else "")
         same = same and (entry.output is None or matches(entry.output, output))
         if result.done:
             break
+    if script.ending:
+        write(f"\n{script.ending}\n")
     return same
 
 
@@ -136,8 +158,11 @@ def blessed(script: Script) -> str:
     session = Session()
     parts = [script.heading] if script.heading else []
     for entry in script.entries:
+        parts += ["", entry.prose] if entry.prose else []
+        parts.append(prompted(entry.text, session.prompt))
         output = said(session.execute(entry.text))
         if entry.output is not None and matches(entry.output, output):
             output = entry.output
-        parts += [prompted(entry.text), *([output] if output else [])]
+        parts += [output] if output else []
+    parts += ["", script.ending] if script.ending else []
     return "\n".join(parts) + "\n"

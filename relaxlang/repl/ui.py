@@ -32,7 +32,7 @@ from relaxlang.base.diagnostics import RelaxlangError, fail
 from relaxlang.repl.completion import choices
 from relaxlang.repl.painting import painted
 from relaxlang.repl.plain import guarded_execute, submits
-from relaxlang.repl.prompts import CONTINUATION, PROMPT
+from relaxlang.repl.prompts import CONTINUATION
 from relaxlang.repl.scope import signature
 from relaxlang.repl.session import Result, Session
 from relaxlang.repl.status import status
@@ -174,7 +174,7 @@ class Prompt:
         self.color = wants_color(sys.stdout, cast(ColorChoice, color))
         session.editor = edited
         self.prompt: PromptSession[str] = PromptSession(
-            message=[("class:prompt", PROMPT)],
+            message=lambda: [("class:prompt", session.prompt)],
             prompt_continuation=lambda width, number, wrapped: [("class:prompt", CONTINUATION)],
             multiline=True,
             lexer=_Lexer(),
@@ -197,7 +197,7 @@ class Prompt:
     def run(self, first: Sequence[str] = ()) -> int:
         """Read and run inputs until Ctrl-D or `:quit`; the exit code."""
         for text in first:
-            sys.stdout.write(PROMPT + text + "\n")
+            sys.stdout.write(self.session.prompt + text + "\n")
             if self._execute(text):
                 return 0
         while True:

@@ -190,8 +190,8 @@ def _run(sch: Schedule, stmt: tree.Stmt, names: dict[str, Any]) -> None:
     method = getattr(sch, call.func.attr, None)
     if call.func.attr not in sch.INSTRUCTIONS or method is None:
         fail("RLX1014", f"a schedule has no instruction `{call.func.attr}`", call.func.span)
-    args = [_value(a, names) for a in call.args]
-    kwargs = {k.name: _value(k.value, names) for k in call.keywords if k.name is not None}
+    args = [argument(a, names) for a in call.args]
+    kwargs = {k.name: argument(k.value, names) for k in call.keywords if k.name is not None}
     try:
         made = method(*args, **kwargs)
     except TypeError as reason:
@@ -208,8 +208,9 @@ def _run(sch: Schedule, stmt: tree.Stmt, names: dict[str, Any]) -> None:
             names[one.id] = value
 
 
-def _value(e: tree.Expr, names: Mapping[str, Any]) -> Any:
-    """An argument: a constant, a name of a result, or a list or tuple of such."""
+def argument(e: tree.Expr, names: Mapping[str, Any]) -> Any:
+    """An argument of an instruction: a constant, a name of a result, a list or tuple of such, or an index map.
+    RLX1014 for anything else."""
     if isinstance(e, tree.Constant):
         return e.value
     if isinstance(e, tree.Name):
@@ -217,12 +218,12 @@ def _value(e: tree.Expr, names: Mapping[str, Any]) -> Any:
             fail("RLX1014", f"nothing before this line is called `{e.id}`", e.span)
         return names[e.id]
     if isinstance(e, tree.UnaryOp) and e.op == "-":
-        inner = _value(e.operand, names)
+        inner = argument(e.operand, names)
         return -inner
     if isinstance(e, tree.ListExpr):
-        return [_value(x, names) for x in e.elements]
+        return [argument(x, names) for x in e.elements]
     if isinstance(e, tree.TupleExpr):
-        return tuple(_value(x, names) for x in e.elements)
+        return tuple(argument(x, names) for x in e.elements)
     if isinstance(e, tree.Lambda):
         return _lambda(e)
     fail("RLX1014", "an argument of an instruction is a number, a string, a name, or a list of such", e.span)

@@ -10,7 +10,7 @@ from relaxlang.base.diagnostics import fail
 from relaxlang.base.source import Source, Span
 from relaxlang.base.suggest import did_you_mean
 from relaxlang.repl.command import Command
-from relaxlang.repl.commands import debug, files, help, history, inspect, look, passes, run
+from relaxlang.repl.commands import debug, files, help, history, inspect, look, passes, run, schedule
 
 GROUPS: dict[str, tuple[Command, ...]] = {
     "Module": files.COMMANDS,
@@ -18,6 +18,7 @@ GROUPS: dict[str, tuple[Command, ...]] = {
     "History": history.COMMANDS,
     "Look": (*look.COMMANDS, *inspect.COMMANDS),
     "Run": run.COMMANDS,
+    "Schedule": schedule.COMMANDS,
     "Debug": debug.COMMANDS,
     "Session": help.COMMANDS,
 }

@@ -159,6 +159,10 @@ def _resume(order: Order, usage: str) -> Any:
 def abandon(session: Session, argument: Span) -> Answer:
     """End the program."""
     at_most(argument, 0, ":abandon")
+    if session.state.scheduling is not None:
+        name = session.state.scheduling.function
+        session.state = replace(session.state, scheduling=None)
+        return Answer(f"{name} stays as it is")
     if session.debugger is None:
         fail("RLX7103", "no program has stopped")
     _end(session)
@@ -249,7 +253,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("next", ":next", "go on to the next binding of this function", _resume("next", ":next")),
     Command("finish", ":finish", "go on to the caller", _resume("finish", ":finish")),
     Command("continue", ":continue", "go on to the next breakpoint, or the end", _resume("continue", ":continue")),
-    Command("abandon", ":abandon", "end the program that has stopped", abandon),
+    Command("abandon", ":abandon", "end the program that has stopped, or leave a schedule", abandon),
     Command("bt", ":bt", "the calls that lead to where the program stopped or failed, innermost first", backtrace),
     Command("locals", ":locals [FRAME]", "the variables there, or those of frame #N of `:bt`", show_locals),
     Command("print", ":print EXPR", "the value of an expression over these variables", print_value, language_choices),

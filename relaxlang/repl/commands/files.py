@@ -113,7 +113,7 @@ def export(session: Session, argument: Span) -> Answer:
     path = session.state.history.path()
     loads = [i for i, s in enumerate(path) if s.kind == "load" and s.detail]
     steps = path[loads[-1] :] if loads else []
-    typed = [s for s in steps if s.kind == "define"]
+    typed = [s for s in steps if s.kind in ("define", "schedule")]
     if not steps or typed:
         what = (
             f"step {typed[0].number} ({typed[0].made_by}) was typed"

@@ -10,6 +10,7 @@ from relaxlang.base.diagnostics import fail
 from relaxlang.base.source import Span
 from relaxlang.ir.module import IRModule
 from relaxlang.repl.command import Answer, Choice, Command, at_most, needed, prefix_choices, words
+from relaxlang.repl.commands.schedule import undo_primitives
 from relaxlang.repl.difference import diff_text, side_by_side, summary
 from relaxlang.repl.state import History, Step
 
@@ -38,8 +39,11 @@ def _where(step: Step) -> str:
 
 def undo(session: Session, argument: Span) -> Answer:
     """Go back."""
+    count = _count(argument, ":undo [N]")
+    if session.state.scheduling is not None:
+        return undo_primitives(session, count)
     history = session.state.history
-    for _ in range(_count(argument, ":undo [N]")):
+    for _ in range(count):
         earlier = history.undo()
         if earlier is None:
             fail("RLX7103", "there is nothing to undo")
@@ -131,7 +135,7 @@ def step_choices(session: Session, text: str) -> Iterable[Choice]:
 
 
 COMMANDS: tuple[Command, ...] = (
-    Command("undo", ":undo [N]", "go back one step, or N", undo),
+    Command("undo", ":undo [N]", "go back one step, or N; while a kernel is scheduled, one primitive, or N", undo),
     Command("redo", ":redo [N]", "go on to the step that was undone", redo),
     Command("history", ":history", "list the steps: what made each module", history),
     Command(

@@ -61,13 +61,14 @@ def _signature(function: AnyFunc) -> str:
         parts = []
         for var in function.params:
             buffer = function.buffer_map.get(var)
-            dims = ", ".join(_dim(d) for d in buffer.shape) if buffer is not None else ""
+            dims = ", ".join(dim_text(d) for d in buffer.shape) if buffer is not None else ""
             parts.append(f"{buffer.name}: {buffer.dtype}[{dims}]" if buffer is not None else f"{var.name}: {var.dtype}")
         return f"({', '.join(parts)})"
     return str(function_info(function))
 
 
-def _dim(dim: prim.PrimExpr) -> str:
+def dim_text(dim: prim.PrimExpr) -> str:
+    """A dimension without the type of a constant."""
     return str(dim.value) if isinstance(dim, prim.IntImm) else str(dim)
 
 

@@ -43,7 +43,14 @@ def test_inputs_are_as_long_as_the_grammar_says() -> None:
 def test_scripts_with_prompts() -> None:
     script = read_script("A heading.\n\nrelax> a\none\n\ntwo\nrelax> b\n  ...> c\nrelax>\n")
     assert script.heading == "A heading.\n"
-    assert [tuple(e) for e in script.entries] == [("a", "one\n\ntwo"), ("b\nc", ""), ("", "")]
+    assert [tuple(e) for e in script.entries] == [("a", "one\n\ntwo", ""), ("b\nc", "", ""), ("", "", "")]
+
+
+def test_prose_between_inputs_stays() -> None:
+    text = 'Title.\nrelax> 1 + 1\n_1: R.Prim("int64")\n2\n\n## Why\nBecause.\n\nrelax> :undo 1 2\n…\n\n## The end.\n'
+    script = read_script(text)
+    assert [(e.text, e.prose) for e in script.entries] == [("1 + 1", ""), (":undo 1 2", "## Why\nBecause.\n")]
+    assert script.ending == "## The end." and blessed(script) == text
 
 
 @pytest.mark.parametrize(
