@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Any
 
 import numpy as np
@@ -124,7 +125,8 @@ def pool(
             if count_include_pad
             else inside
         )
-        values = x[np.ix_(range(x.shape[0]), range(x.shape[1]), *inside)].astype("float64").reshape(*x.shape[:2], -1)
+        values = x[np.ix_(range(x.shape[0]), range(x.shape[1]), *inside)].astype("float64")
+        values = values.reshape(*x.shape[:2], math.prod(values.shape[2:]))
         here = (slice(None), slice(None), *at)
         out[here] = values.max(-1) if kind == "max" else values.sum(-1) / np.prod([len(c) for c in counted])
     return _to(out, "NC" + axes, out_layout or layout).astype(data.dtype)

@@ -74,8 +74,8 @@ def columns(name: str, cases: list[Case]) -> dict[str, str]:
     return {
         "ordinary": state(True, any(all(a.size for a in arrays(c.args)) for c in cases)),
         "scalar": state(takes and accepts(some, lambda c: lambda a: ()), any(a.ndim == 0 for a in _firsts(cases))),
-        "empty": state(takes and accepts(some, with_dimension(0)), any(a.size == 0 for a in tensors)),
-        "size 1": state(takes and accepts(some, with_dimension(1)), any(1 in a.shape for a in tensors)),
+        "empty": state(takes and shaped and accepts(some, with_dimension(0)), any(a.size == 0 for a in tensors)),
+        "size 1": state(takes and shaped and accepts(some, with_dimension(1)), any(1 in a.shape for a in tensors)),
         "large": state(takes and shaped, any(a.size >= LARGE for a in tensors)),
         "NaN, inf": state(floats, any(has_special(c) for c in cases)),
         "negative axis": state(bool(axis), any(negative(v) for v in given)),
