@@ -226,7 +226,10 @@ class Graph:
             return tuple(IntImm(INT64, n) for n in value.data.shape)
         dims = self.info(value).dims
         if dims is None:
-            fail("RLX8006", "the rank of an input is not known", help="`shapes` states those of the model's inputs")
+            fail(
+                "RLX8006", "the rank of an input is not known, as it depends on sizes of the model's inputs",
+                help="give these numbers: `shapes={\"x\": (\"n\", 3, 224, 224)}`",
+            )  # fmt: skip
         return dims
 
     def sizes(self, value: Value) -> tuple[Dim, ...]:

@@ -13,8 +13,8 @@ from relaxlang.ir.prim import INT64
 from relaxlang.ir.struct_info import tensor_info
 from relaxlang.ops import python_api as op
 
-_FAR = (1 << 31) - 1
-"""Places in a slice from here on mean the end."""
+_FAR = 1_000_000_000
+"""Places in a slice from here on mean the end: exporters write such numbers, and no dimension is so long."""
 
 
 def shape(g: Graph, n: Node) -> Value:
