@@ -20,11 +20,11 @@ LOOK_UP: Any = MODULE
         (lambda wrong: relaxlang.build(wrong(MODULE["main"])), "holds a function"),
         (lambda wrong: relaxlang.lower(wrong(None)), "not `NoneType`"),
         (lambda wrong: relaxlang.interpret(wrong(3), "main"), "not `int`"),
-        (lambda wrong: relaxlang.parse(wrong(b"x")), "takes text, not `bytes`"),
+        (lambda wrong: relaxlang.parse(wrong(b"x")), "takes `str`, not `bytes`"),
         (lambda wrong: relaxlang.lower(MODULE, wrong(None)), "a pipeline is a name"),
         (lambda wrong: relaxlang.lower(MODULE, wrong([3])), "a pipeline is a name"),
         (lambda wrong: LOOK_UP[wrong(3)], "no function `3`"),
-        (lambda wrong: relaxlang.get_global_func(wrong(3)), "no packed function `3`"),
+        (lambda wrong: relaxlang.get_global_func(wrong(3)), "found by its name, not by a `int`"),
     ],
 )
 def test_wrong_types_are_errors_of_the_user(call: Callable[[Callable[[Any], Any]], object], words: str) -> None:
