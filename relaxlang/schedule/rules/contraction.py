@@ -28,6 +28,8 @@ PIECE = 4096
 """Elements of a result that stay in the first-level cache."""
 SWEEP = 8
 """Rows that a sweep reads at once."""
+UNKNOWN_PIECES = 8
+"""Tiles of a piece of a line of unknown length, the last of which may be empty for the most part."""
 PANEL_ROWS = 32
 """Up to so many rows a panel is not worth its copy."""
 
@@ -171,9 +173,9 @@ def _sweep(sch: Schedule, name: str, found: Contraction, m: int, lanes: int) -> 
     axes = sch.state.blocks[name].block.iter_vars
     depth, n = constant(axes[found.reduce[0]].dom.extent), constant(axes[found.vector].dom.extent)
     step = next((d for d in range(SWEEP, SWEEP // 2, -1) if depth is not None and depth % d == 0), SWEEP)
-    pieces = max(1, PIECE // (m * width))
-    pieces = pieces if n is None else min(pieces, -(-n // width))
-    _, tail = _padded(sch, name, found, {found.vector: width, found.reduce[0]: step}, packed=False)
+    pieces = _pieces(None if n is None else -(-n // width), max(1, PIECE // (m * width)))
+    # Whole pieces, so that no condition stands in the sweeps.
+    _, tail = _padded(sch, name, found, {found.vector: pieces * width, found.reduce[0]: step}, packed=False)
     steps, _ = sch.split(sch.get_loops(name)[found.reduce[0]], [None, step])
     partial: str = sch.get(sch.rfactor(steps, 0)).name_hint  # what a step adds, in registers
     sch.set_scope(partial, 0, "local")
@@ -197,6 +199,15 @@ def _sweep(sch: Schedule, name: str, found: Contraction, m: int, lanes: int) -> 
     for one in (*outer, chunk, piece, loops[-1]):
         sch.annotate(one, "pragma_loop_partition_hint", 0)
     return True
+
+
+def _pieces(tiles: int | None, most: int) -> int:
+    """How many tiles a piece of a line consists of: many, and such that the last piece is nearly full."""
+    if tiles is None:
+        return min(most, UNKNOWN_PIECES)
+    if tiles <= most:
+        return tiles
+    return min(range(most, (most + 1) // 2 - 1, -1), key=lambda p: -(-tiles // p) * p)
 
 
 def _written_out(sch: Schedule, unrolled: list[LoopRV], vector: LoopRV) -> None:

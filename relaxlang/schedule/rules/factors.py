@@ -91,6 +91,9 @@ def tile_quality(m: int | None, n: int | None, lanes: int, processor: Processor)
     for vectors, quality in _QUALITY:
         most = min(processor.registers * 3 // 4, processor.registers - 1 - vectors) // vectors
         for rows in range(1, min(most, 8, m or 8) + 1):
+            guarded = m is None or m % rows != 0
+            if guarded and rows * vectors + vectors + rows >= processor.registers:
+                continue  # elements of the other factor, loaded under conditions, take registers too
             hidden = min(1.0, rows * vectors / 12)  # as many sums as it takes to hide the latency of one
             score = quality * hidden * _used(m, rows) * _used(n, vectors * lanes) * (1 + rows / 200)
             best = max(best, (score, rows, vectors), key=lambda b: b[0])
