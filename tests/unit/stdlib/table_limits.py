@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
 
+from relaxlang.arith.index_map import IndexMap
+from relaxlang.ir import prim
 from tests.unit.stdlib import references as refs
 from tests.unit.stdlib.calls import boxes, detections
 from tests.unit.stdlib.table import RNG, SPECIAL, Array, case, floats, ints
@@ -111,7 +114,7 @@ def _cross_entropy(p: Array, t: Array) -> Array:
 
 
 def _attention(q: Array, k: Array, v: Array, starts: Array, *rest: Array) -> Array:
-    parts = zip(starts, starts[1:])
+    parts = itertools.pairwise(starts)
     return np.concatenate([refs.attention(q[:, a:b], k[:, a:b], v[:, a:b]) for a, b in parts], axis=1)
 
 
@@ -267,5 +270,28 @@ def _multibox(chances: Array, offsets: Array, anchors: Array) -> tuple[Array, Ar
     return np.stack([y - h, x - w, y + h, x + w], -1), np.where(scores >= 0, scores, np.float32(0))
 
 
-for _family in (indexing, creation, layers, gradients, images, regions):
+def inspected() -> None:
+    """Scalars, which are Python's numbers."""
+    x = floats(2, 3, 4)
+    facts: dict[str, Any] = {
+        "dtype_code": lambda x: 2, "dtype_bits": lambda x: 32, "dtype_lanes": lambda x: 1, "ndim": np.ndim,
+        "byte_offset": lambda x: 0, "elem_offset": lambda x: 0,
+    }  # fmt: skip
+    for name, fact in facts.items():
+        case(f"inspect.tensor_{name}", x, ref=fact)
+    for axis in (0, -1):
+        case("inspect.tensor_shape_i", x, axis=axis, ref=lambda x, axis: x.shape[axis])
+        case("inspect.tensor_stride_i", x, axis=axis, ref=lambda x, axis: int(np.prod(x.shape[axis:][1:])))
+
+
+def transformed() -> None:
+    def transposed(x: Array, index_map: Any) -> Array:
+        return x.T
+
+    i, j = prim.Var("i", prim.INT64), prim.Var("j", prim.INT64)
+    swap = IndexMap((i, j), (j, i))
+    case("layout_transform", floats(3, 4), index_map=swap, ref=transposed)
+
+
+for _family in (indexing, creation, layers, gradients, images, regions, inspected, transformed):
     _family()

@@ -33,6 +33,13 @@ PAGE, DATA = resource_dir("stdlib") / "OPERATORS.md", resource_dir("stdlib") / "
 YES, NO, NOT = "yes", "no", "n/a"
 HOW = ("interpreter", "native", "bytecode")
 AXES = ("axis", "axes")
+WHY = {
+    "print": "an effect, tested by what is printed (`test_scalars.py`)",
+    "assert_op": "an effect, tested by when it fails (`test_scalars.py`)",
+    "ccl": "for several workers: parsed, inferred and printed only (`tests/unit/ops/test_distributed.py`)",
+    "dist": "for several devices: parsed, inferred and printed only (`tests/unit/ops/test_distributed.py`)",
+}
+"""Why an operator, or those of a prefix, has no table of values."""
 
 
 def accepts(cases: Iterable[Case], shape_of: Callable[[Case], Callable[[Array], tuple[int, ...]]]) -> bool:
@@ -130,7 +137,7 @@ def page(rows: dict[str, dict[str, str]]) -> str:
         "Derived from the tables of the tests (`tests/unit/stdlib/table*.py`, `calls.py`) by",
         "`python -m tests.unit.stdlib.tested`; a test fails when it is out of date. ✓: cases compare the operator's",
         "values with the reference's; ·: none does; –: the operator does not take such arguments. Large:",
-        f"{LARGE} elements or more. An operator without marks has no table of values.",
+        f"{LARGE} elements or more. Operators without a table of values stand at the end, with the reason.",
         "",
         f"Of {len(rows)} operators, {tested} have tables, and {complete} are tested in every column that applies.",
         "",
@@ -138,7 +145,11 @@ def page(rows: dict[str, dict[str, str]]) -> str:
         "|---" * (len(heads) + 1) + "|",
     ]
     for name, row in rows.items():
+        if not row:
+            continue
         lines.append(f"| `{name}` | " + " | ".join(marks.get(row.get(h, ""), row.get(h, "")) for h in heads) + " |")
+    lines += ["", "| operator without a table | why |", "|---|---|"]
+    lines += [f"| `{name}` | {WHY[name.split('.')[0]]} |" for name, row in rows.items() if not row]
     return "\n".join(lines) + "\n"
 
 
