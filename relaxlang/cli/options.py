@@ -112,7 +112,7 @@ GROUPS: dict[str, tuple[Option, ...]] = {
             "--trace", "FILE", "write phases, passes and kernels over time, for Perfetto or chrome://tracing", (), True
         ),
         _flag("--stats", "say what each pass leaves: functions, bindings, kernels, nodes", True),
-        _value("--list", "WHAT", "list " + ", ".join(LISTS), LISTS),
+        _value("--list", "WHAT", "list passes, ops, pipelines, targets, executors, runtimes, codes, …", LISTS),
         _value("--describe", "NAME", "explain a pass, pipeline, operator, intrinsic or code"),
         _flag("--json", "lists and descriptions as JSON", True),
     ),
@@ -154,13 +154,13 @@ class CommandLine:
     def __init__(self) -> None:
         self.files: list[str] = []
         self._given: dict[str, list[Span]] = {}
-        self._typed: set[str] = set()
+        self._typed: dict[str, int] = {}
 
     def add(self, option: Option, value: str) -> None:
         """Note an occurrence of an option; one that takes no value has an empty one."""
         source = Source(option.name, value)
         self._given.setdefault(option.name, []).append(Span(source, 0, len(value)))
-        self._typed.add(option.name)
+        self._typed[option.name] = self._typed.get(option.name, 0) + 1
 
     def configure(self, option: Option, values: Sequence[Span]) -> None:
         """Put the values of another setting before those that are there."""
@@ -178,6 +178,11 @@ class CommandLine:
     def typed(self, name: str) -> bool:
         """Whether the option was given on the command line itself."""
         return _BY_NAME[name].name in self._typed
+
+    def typed_spans(self, name: str) -> list[Span]:
+        """The places of the values that the command line itself gives."""
+        spans = self.spans(name)
+        return spans[len(spans) - self._typed.get(_BY_NAME[name].name, 0) :]
 
     def span(self, name: str) -> Span | None:
         """The place of the option's last value, None when it was not given."""
