@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from relaxlang.base.diagnostics import Diagnostic, fail
 from relaxlang.cli.crash import CrashGuard
-from relaxlang.cli.settings import Settings
+from relaxlang.cli.settings import Settings, definitions
 
 if TYPE_CHECKING:
     from relaxlang.base.source import Source
@@ -79,7 +79,7 @@ class Compilation:
         with self.settings.clock.phase("parse"):
             from relaxlang import driver
 
-            values, roots = self.settings.values, self.settings.roots
+            values, roots = definitions(self.settings.line, self.source.text), self.settings.roots
             place = None if self.part is None else (self.part.start, self.part.end)
             sink = self.warnings.append
             return driver.parse_source(self.source, values=values, roots=roots, part=place, warnings=sink)

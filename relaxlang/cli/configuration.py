@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, NoReturn
 
 from relaxlang.base.diagnostics import fail
@@ -44,19 +44,25 @@ class Setting(NamedTuple):
     values: list[Span]
 
 
-def configure(line: CommandLine, environ: Mapping[str, str] = os.environ, folder: str | None = None) -> None:
+def configure(line: CommandLine, environ: Mapping[str, str] = os.environ, folder: str | None = None) -> list[str]:
     """Give the options of a command line that it leaves open their values of the environment, then of the nearest
-    file from `folder` (default: the current directory) upwards. Raises RLX7010, and RLX7002 for a wrong word."""
+    file from `folder` (default: the current directory) upwards. Raises RLX7010, and RLX7002 for a wrong word. Returns
+    what would say the same at the beginning of the command line."""
     if line.has("--no-config"):
-        return
-    found = (_of_environment(environ), _of_file(os.path.abspath(folder or os.curdir)))
-    for level in found:
-        fresh = [s for s in level if s.option.kind == "repeat" or not _decided(line, s.option.name)]
+        return []
+    said: list[str] = []
+    where = os.path.abspath(folder or os.curdir)
+    levels: tuple[Callable[[], list[Setting]], ...] = (lambda: _of_environment(environ), lambda: _of_file(where))
+    for read in levels:  # one after the other: how a fault in the second is shown may be said by the first
+        fresh = [s for s in read() if s.option.kind == "repeat" or not _decided(line, s.option.name)]
         for setting in fresh:
             for span in setting.values:
                 if setting.option.words:
                     check_word(span, setting.option.words, f"`{setting.option.name}` takes")
             line.configure(setting.option, setting.values)
+            name = setting.option.name
+            said = [*(name if setting.option.kind == "flag" else f"{name}={v.text}" for v in setting.values), *said]
+    return [*said, "--no-config"] if said else []
 
 
 def _decided(line: CommandLine, name: str) -> bool:

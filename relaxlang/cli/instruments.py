@@ -105,8 +105,8 @@ class BisectLimit(PassInstrument):
 
 
 class VerifyEach(PassInstrument):
-    """Checks the rules of the IR after every pass that changed the module; DiagnosticError with the faults, which name
-    the pass and point into the text of what it made."""
+    """Checks the rules of the IR after every pass that changed the module; DiagnosticError with the faults, which names
+    the pass and points to the source that the faulty parts come from."""
 
     def __init__(self) -> None:
         self._seen: list[IRModule] = []
@@ -121,11 +121,8 @@ class VerifyEach(PassInstrument):
 
         wrong = [d for d in well_formed(mod) if d.level == "error"]
         if wrong:
-            from relaxlang.syntax.printer.locate import show_nodes
-
             fault = DiagnosticError(wrong)
-            fault.add_note(f"the pass `{step}` made this")
-            show_nodes(fault, mod, f"<after {step.name}>")
+            fault.add_note(f"the pass `{step}` made this; `--print-ir-after={step.name}` shows it")
             raise fault
 
 

@@ -67,8 +67,10 @@ def _run(words: Sequence[str], guard: CrashGuard) -> int:
         if not text:
             from relaxlang.cli.configuration import configure
 
-            configure(line)
-            reporter = Reporter(line.value("--diagnostics", "human"), line.value("--color", "auto"))
+            try:
+                guard.words = [*configure(line), *words]
+            finally:
+                reporter = Reporter(line.value("--diagnostics", "human"), line.value("--color", "auto"))
     except RelaxlangError as fault:
         reporter.error(fault, in_program=False)
         return USAGE

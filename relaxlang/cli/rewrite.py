@@ -97,9 +97,9 @@ def _format(file: File, line: CommandLine, width: int | None, reporter: Reporter
 
 
 def _fix(file: File, line: CommandLine, reporter: Reporter) -> int:
-    from relaxlang.cli.settings import definition
+    from relaxlang.cli.settings import definitions
 
-    values = dict(definition(span) for span in line.spans("--define"))
+    values = definitions(line, file.source.text)
     roots = [span.text for span in line.spans("--include")]
     source, total = file.source, 0
     seen = {source.text}

@@ -26,8 +26,8 @@ _NONE: frozenset[str] = frozenset()
 class Settings:
     """The options of a run, read and checked. Raises `DiagnosticError` for what is wrong with them.
 
-    `values` are the compile-time parameters of `-D`, `roots` the folders of `-I`; `own_pipeline` says whether a
-    pipeline was asked for, `dialect` the release of TVM that scripts are written for, `build` what code is made for.
+    `roots` are the folders of `-I`; `own_pipeline` says whether a pipeline was asked for, `dialect` the release of TVM
+    that scripts are written for, `build` what code is made for, `statistics` what `--stats` counts.
     """
 
     def __init__(self, line: CommandLine, reporter: Reporter, clock: Clock) -> None:
@@ -35,7 +35,7 @@ class Settings:
         self.reporter = reporter
         self.clock = clock
         self.roots = [span.text for span in line.spans("--include")]
-        self.values = dict(definition(span) for span in line.spans("--define"))
+        _ = definitions(line, "")  # reports the texts that define nothing
         self.dialect = _dialect(line)
         self.build = read_build(line)
         self.target = self.build.target
@@ -147,6 +147,14 @@ def _names(line: CommandLine, option: str) -> Names:
     if any(span.text == "all" for span in line.spans(option)):
         return None
     return frozenset(step.name for step in _named(line, option))
+
+
+def definitions(line: CommandLine, text: str) -> dict[str, Any]:
+    """The compile-time parameters of `-D`. Those of other settings are for many files: only the ones that the text of
+    this file mentions count."""
+    values = dict(definition(span) for span in line.spans("--define"))
+    needed = {definition(span)[0] for span in line.typed_spans("--define")}
+    return {n: v for n, v in values.items() if n in needed or re.search(rf"\b{n}\b", text)}
 
 
 def definition(span: Span) -> tuple[str, Any]:
