@@ -13,7 +13,7 @@ again with a dimension of its own for each of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -51,6 +51,11 @@ class Loop:
         self.known = {k: v for k, v in around.items() if isinstance(v, Known) and not self._is_tensor(v)}
         self.captured = {k: g.tensor(v) for k, v in around.items() if k not in self.known and v is not None}
         self.given: list[tuple[tuple[PrimExpr, ...], DType]] = []
+
+    def _declared(self) -> Sequence[Any]:
+        """What the model says about that which each turn gives."""
+        declared: Sequence[Any] = self.body.output[1 + len(self.first) :]
+        return declared
 
     def _is_tensor(self, value: Known) -> bool:
         return value.is_symbolic or (bool(value.parameter) and self.g.keep_parameters)
@@ -126,7 +131,7 @@ class Loop:
                         self.n.unsupported("whose values change their type or rank")
                     pairs = zip(self.g.shape(before), self.g.shape(after))
                     found |= {(k, a) for a, (b, c) in enumerate(pairs) if not self.g.equal(b, c) or (k, a) in varying}
-                columns = zip(made[len(carried) :], self.body.output[1 + len(carried) :])
+                columns = zip(made[len(carried) :], self._declared())
                 self.given = [(self._outside(v, carried, captured, d), self.g.dtype(v)) for v, d in columns]
                 raise _Dropped
         return found
@@ -143,7 +148,7 @@ class Loop:
                 if isinstance(a, prim.Var):
                     known[a] = b
         dims = [substitute(d, known) for d in g.shape(value)]
-        stated = [d.dim_value for d in declared.type.tensor_type.shape.dim]
+        stated = [] if declared is None else [d.dim_value for d in declared.type.tensor_type.shape.dim]
         for k, d in enumerate(dims):
             if not around.issuperset(free_vars(d)):
                 if len(stated) != len(dims) or not stated[k]:
@@ -174,6 +179,33 @@ class Loop:
                 bb.emit_func_output(bb.emit(relax.Tuple(tuple(carried))))
             bb.emit_func_output(bb.emit(relax.If(test, then[0], orelse[0])))
         return callee, result
+
+
+Step = Callable[[relax.Expr, Sequence[relax.Expr], dict[str, relax.Expr]], list[relax.Expr]]
+
+
+class Steps(Loop):
+    """A loop whose body is made by Python code: `step(turn, states, captured)` gives the new states and an output."""
+
+    def __init__(
+        self, g: Graph, n: Node, states: Sequence[relax.Expr], captured: dict[str, relax.Expr], step: Step
+    ) -> None:
+        self.g, self.n, self.step = g, n, step
+        self.first = [g.bb.emit(s) for s in states]
+        self.scans = 1
+        self.known = {}
+        self.captured = captured
+        self.given = []
+
+    def _declared(self) -> Sequence[Any]:
+        return (None,)
+
+    def _body(
+        self, turn: relax.Expr, going: relax.Expr, carried: Sequence[Value], captured: Sequence[Value]
+    ) -> list[Any]:
+        states = [self.g.tensor(v) for v in carried]
+        values = {name: self.g.tensor(v) for name, v in zip(self.captured, captured)}
+        return [going, *self.step(turn, states, values)]
 
 
 def _loose(value: relax.Var, k: int, varying: Varying) -> TensorStructInfo:

@@ -1,20 +1,30 @@
-"""Converters of recurrent layers: LSTM, GRU and RNN, unrolled over the sequence, whose length must be known."""
+"""Converters of recurrent layers: LSTM, GRU and RNN.
+
+A short sequence of known length is unrolled; any other is a function that calls itself for each step (see `loops`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from relaxlang.frontend.onnx.graph import Graph
+from relaxlang.frontend.onnx.loops import Steps
 from relaxlang.frontend.onnx.node import Node
-from relaxlang.frontend.onnx.values import Result, Value
+from relaxlang.frontend.onnx.values import Known, Result, Value
 from relaxlang.ir import relax
+from relaxlang.ir.prim import INT64
 from relaxlang.ops import python_api as op
 
-MAX_STEPS = 512
+MAX_STEPS = 64
 """The longest sequence that is unrolled."""
 
 Activation = Callable[[relax.Expr], relax.Expr]
+Weights = dict[str, relax.Expr]
+Cell = Callable[[relax.Expr, Sequence[relax.Expr], Weights], list[relax.Expr]]
+"""One step: from what the input gives, the states and the weights to the new states; the first is the output."""
 
 
 def _activation(g: Graph, n: Node, name: str, alpha: float | None, beta: float | None) -> Activation:
@@ -35,6 +45,10 @@ def _activation(g: Graph, n: Node, name: str, alpha: float | None, beta: float |
     n.unsupported(f"with the activation `{name}`")
 
 
+Direction = tuple[relax.Expr, list[relax.Expr]]
+"""What one direction gives: the outputs of all steps, and the last states."""
+
+
 class Layer:
     """What the three layers have in common: inputs, weights of one direction at a time, activations."""
 
@@ -49,8 +63,6 @@ class Layer:
         g.sizes_of_rank(x, 3)
         self.x = g.bb.emit(op.permute_dims(x, [1, 0, 2])) if self.batch_first else x
         steps, self.batch, _ = g.sizes_of_rank(self.x, 3)
-        if not isinstance(steps, int) or steps > MAX_STEPS:
-            n.unsupported(f"over a sequence whose length is not known, or more than {MAX_STEPS}")
         self.steps = steps
         self.lengths: relax.Expr | None = None
         if n.input(4) is not None:
@@ -109,86 +121,119 @@ class Layer:
         made = op.matmul(self.x, weight)
         return self.g.bb.emit(made if bias is None else op.add(made, bias))
 
-    def step(self, whole: relax.Expr, t: int) -> relax.Expr:
-        """Step t of a sequence."""
-        made: relax.Expr = self.g.bb.emit(op.squeeze(op.strided_slice(whole, [0], [t], [t + 1]), [0]))
-        return made
+    def run(self, d: int, whole: relax.Expr, states: Sequence[relax.Expr], weights: Weights, cell: Cell) -> Direction:
+        """One direction: `whole` is what the input gives each step."""
+        if self.lengths is not None:
+            weights = {**weights, "lengths": self.lengths}
+        if not isinstance(self.steps, int) or self.steps > MAX_STEPS:
+            return self._looped(d, whole, states, weights, cell)
+        found: dict[int, relax.Expr] = {}
+        for t in range(self.steps - 1, -1, -1) if self.backwards(d) else range(self.steps):
+            at = self.g.bb.emit(op.squeeze(op.strided_slice(whole, [0], [t], [t + 1]), [0]))
+            states, found[t] = self._step(relax.Constant(np.array(t, dtype=np.int64)), at, states, weights, cell)
+        y = self.g.bb.emit(op.stack(tuple(found[t] for t in range(self.steps)), axis=0))
+        return y, list(states)
 
-    def until_end(self, t: int, new: relax.Expr, old: relax.Expr | None) -> relax.Expr:
-        """`new` in the sequences that are longer than t, `old` (None: zeros) in those that have ended."""
-        if self.lengths is None:
-            return new
-        going = op.greater(self.lengths, self.g.like(t, self.lengths))
-        return self.g.bb.emit(op.where(going, new, self.g.like(0, new) if old is None else old))
+    def _step(
+        self, t: relax.Expr, at: relax.Expr, states: Sequence[relax.Expr], weights: Weights, cell: Cell
+    ) -> tuple[list[relax.Expr], relax.Expr]:
+        """The states after step t, and its output; sequences that have ended keep their states and give zeros."""
+        new = [self.g.bb.emit(v) for v in cell(at, states, weights)]
+        lengths = weights.get("lengths")
+        if lengths is None:
+            return list(new), new[0]
+        going = self.g.bb.emit(op.greater(op.astype(lengths, "int64"), t))
+        kept: list[relax.Expr] = [self.g.bb.emit(op.where(going, v, old)) for v, old in zip(new, states)]
+        return kept, self.g.bb.emit(op.where(going, new[0], self.g.like(0, new[0])))
 
-    def results(self, outputs: list[list[relax.Expr]], *states: list[relax.Expr]) -> Result:
+    def _looped(
+        self, d: int, whole: relax.Expr, states: Sequence[relax.Expr], weights: Weights, cell: Cell
+    ) -> Direction:
+        g, back = self.g, self.backwards(d)
+
+        def step(turn: relax.Expr, carried: Sequence[relax.Expr], captured: Weights) -> list[relax.Expr]:
+            t = turn
+            if back:
+                size = op.reshape(op.shape_to_tensor(relax.ShapeExpr((g.shape(captured["whole"])[0],))), ())
+                one = relax.Constant(np.array(1, dtype=np.int64))
+                t = g.bb.emit(op.subtract(op.subtract(size, one), turn))
+            after, out = self._step(t, g.bb.emit(op.take(captured["whole"], t, axis=0)), carried, captured, cell)
+            return [*after, out]
+
+        steps = np.empty((), dtype=object)
+        steps[()] = self.steps
+        made = Steps(g, self.n, states, {"whole": whole, **weights}, step).run(Known.of(steps, INT64), None)
+        *last, y = (g.tensor(v) for v in made)
+        return (g.bb.emit(op.flip(y, 0)) if back else y), last
+
+    def results(self, directions: Sequence[Direction]) -> Result:
         """Y (steps, directions, batch, hidden) and the last states (directions, batch, hidden)."""
-        steps = [op.stack(tuple(outputs[d][t] for d in range(self.directions)), axis=0) for t in range(self.steps)]
-        y: relax.Expr = self.g.bb.emit(op.stack(tuple(self.g.bb.emit(s) for s in steps), axis=0))
-        last: list[relax.Expr] = [self.g.bb.emit(op.stack(tuple(s), axis=0)) for s in states]
+        y: relax.Expr = self.g.bb.emit(op.stack(tuple(y for y, _ in directions), axis=1))
+        last: list[relax.Expr] = [
+            self.g.bb.emit(op.stack(s, axis=0)) for s in zip(*(states for _, states in directions))
+        ]
         if self.batch_first:
             y = op.permute_dims(y, [2, 0, 1, 3])
             last = [op.permute_dims(s, [1, 0, 2]) for s in last]
         return (y, *last)
 
-    def order(self, d: int) -> range:
-        """The steps in the order in which direction d takes them."""
-        return range(self.steps - 1, -1, -1) if self.backwards(d) else range(self.steps)
-
 
 def rnn(g: Graph, n: Node) -> Result:
     """RNN: h = f(x W^T + h R^T + biases)."""
     layer = Layer(g, n, 1, ("Tanh",))
-    outputs, last = [], []
+    made = []
     for d in range(layer.directions):
         (f,), (wb, rb) = layer.functions(d), layer.biases(d)
         whole = layer.inputs(d, None if wb is None else op.add(wb, rb))
         back = g.bb.emit(op.permute_dims(layer.part(n.input(2), d), [1, 0]))
-        h, found = layer.state(5, d), [layer.x] * layer.steps
-        for t in layer.order(d):
-            new = g.bb.emit(f(layer.limit(op.add(layer.step(whole, t), op.matmul(h, back)))))
-            h, found[t] = layer.until_end(t, new, h), layer.until_end(t, new, None)
-        outputs.append(found)
-        last.append(h)
-    return layer.results(outputs, last)
+
+        def cell(at: relax.Expr, states: Sequence[relax.Expr], w: Weights, f: Activation = f) -> list[relax.Expr]:
+            return [f(layer.limit(op.add(at, op.matmul(states[0], w["back"]))))]
+
+        made.append(layer.run(d, whole, [layer.state(5, d)], {"back": back}, cell))
+    return layer.results(made)
 
 
 def gru(g: Graph, n: Node) -> Result:
     """GRU: gates z, r, h; `linear_before_reset` applies the reset after the product."""
     layer = Layer(g, n, 3, ("Sigmoid", "Tanh"))
-    late = n.flag("linear_before_reset")
-    outputs, last = [], []
+    made = []
     for d in range(layer.directions):
-        (f, tanh), (wb, rb) = layer.functions(d), layer.biases(d)
+        wb, rb = layer.biases(d)
         whole = layer.inputs(d, wb)
         back = g.bb.emit(op.permute_dims(layer.part(n.input(2), d), [1, 0]))
-        gates_back, last_back = layer_gates(g, layer, back)
-        h, found = layer.state(5, d), [layer.x] * layer.steps
-        for t in layer.order(d):
-            at = layer.step(whole, t)
-            both = g.bb.emit(_plus(op.matmul(h, gates_back), None if rb is None else op.strided_slice(
-                rb, [0], [0], [2 * layer.hidden])))  # fmt: skip
-            z, r = (g.bb.emit(f(layer.limit(op.add(layer.gate(at, k), layer.gate(both, k))))) for k in (0, 1))
-            bias = None if rb is None else layer.gate(rb, 2)
-            inner = op.multiply(r, _plus(op.matmul(h, last_back), bias)) if late else _plus(
-                op.matmul(op.multiply(r, h), last_back), bias)  # fmt: skip
-            new = g.bb.emit(tanh(layer.limit(op.add(layer.gate(at, 2), inner))))
-            new = g.bb.emit(op.add(op.multiply(op.subtract(g.like(1, z), z), new), op.multiply(z, h)))
-            h, found[t] = layer.until_end(t, new, h), layer.until_end(t, new, None)
-        outputs.append(found)
-        last.append(h)
-    return layer.results(outputs, last)
+        weights: Weights = {
+            "gates": g.bb.emit(op.strided_slice(back, [1], [0], [2 * layer.hidden])),
+            "new": g.bb.emit(layer.gate(back, 2)),
+        }
+        if rb is not None:
+            weights["gates_bias"] = g.bb.emit(op.strided_slice(rb, [0], [0], [2 * layer.hidden]))
+            weights["new_bias"] = g.bb.emit(layer.gate(rb, 2))
+        made.append(layer.run(d, whole, [layer.state(5, d)], weights, _gru_cell(g, layer, d)))
+    return layer.results(made)
 
 
-def layer_gates(g: Graph, layer: Layer, back: relax.Expr) -> tuple[relax.Expr, relax.Expr]:
-    """The weights of the state for the first two gates of a GRU, and for the last."""
-    first: relax.Expr = g.bb.emit(op.strided_slice(back, [1], [0], [2 * layer.hidden]))
-    return first, g.bb.emit(layer.gate(back, 2))
+def _gru_cell(g: Graph, layer: Layer, d: int) -> Cell:
+    f, tanh = layer.functions(d)
+    late = layer.n.flag("linear_before_reset")
+
+    def cell(at: relax.Expr, states: Sequence[relax.Expr], w: Weights) -> list[relax.Expr]:
+        h = states[0]
+        both = g.bb.emit(_plus(op.matmul(h, w["gates"]), w.get("gates_bias")))
+        z, r = (g.bb.emit(f(layer.limit(op.add(layer.gate(at, k), layer.gate(both, k))))) for k in (0, 1))
+        bias = w.get("new_bias")
+        if late:
+            inner: relax.Expr = op.multiply(r, _plus(op.matmul(h, w["new"]), bias))
+        else:
+            inner = _plus(op.matmul(op.multiply(r, h), w["new"]), bias)
+        new = g.bb.emit(tanh(layer.limit(op.add(layer.gate(at, 2), inner))))
+        return [op.add(op.multiply(op.subtract(g.like(1, z), z), new), op.multiply(z, h))]
+
+    return cell
 
 
 def _plus(x: relax.Expr, bias: relax.Expr | None) -> relax.Expr:
-    made: relax.Expr = x if bias is None else op.add(x, bias)
-    return made
+    return x if bias is None else op.add(x, bias)
 
 
 def lstm(g: Graph, n: Node) -> Result:
@@ -196,29 +241,33 @@ def lstm(g: Graph, n: Node) -> Result:
     if n.flag("input_forget"):
         n.unsupported("with coupled input and forget gates")
     layer = Layer(g, n, 4, ("Sigmoid", "Tanh", "Tanh"))
-    outputs, last, cells = [], [], []
+    made = []
     for d in range(layer.directions):
-        (f, on_cell, on_hidden), (wb, rb) = layer.functions(d), layer.biases(d)
+        wb, rb = layer.biases(d)
         whole = layer.inputs(d, None if wb is None else op.add(wb, rb))
-        back = g.bb.emit(op.permute_dims(layer.part(n.input(2), d), [1, 0]))
-        peep = None if n.input(7) is None else layer.part(n.input(7), d)
-        h, c, found = layer.state(5, d), layer.state(6, d), [layer.x] * layer.steps
+        weights: Weights = {"back": g.bb.emit(op.permute_dims(layer.part(n.input(2), d), [1, 0]))}
+        if n.input(7) is not None:
+            weights["peep"] = layer.part(n.input(7), d)
+        states = [layer.state(5, d), layer.state(6, d)]
+        made.append(layer.run(d, whole, states, weights, _lstm_cell(g, layer, d)))
+    return layer.results(made)
 
-        def gate(k: int, function: Activation, at: relax.Expr, cell: relax.Expr | None,
-                 layer: Layer = layer, peep: relax.Expr | None = peep) -> relax.Expr:  # fmt: skip
-            value = layer.gate(at, k)
-            if peep is not None and cell is not None:
-                value = op.add(value, op.multiply(layer.gate(peep, k), cell))
-            made: relax.Expr = g.bb.emit(function(layer.limit(value)))
-            return made
 
-        for t in layer.order(d):
-            at = g.bb.emit(op.add(layer.step(whole, t), op.matmul(h, back)))
-            i, forget, new = gate(0, f, at, c), gate(2, f, at, c), gate(3, on_cell, at, None)
-            cell = g.bb.emit(op.add(op.multiply(forget, c), op.multiply(i, new)))
-            new = g.bb.emit(op.multiply(gate(1, f, at, cell), on_hidden(cell)))
-            h, c, found[t] = (layer.until_end(t, v, old) for v, old in ((new, h), (cell, c), (new, None)))
-        outputs.append(found)
-        last.append(h)
-        cells.append(c)
-    return layer.results(outputs, last, cells)
+def _lstm_cell(g: Graph, layer: Layer, d: int) -> Cell:
+    f, on_cell, on_hidden = layer.functions(d)
+
+    def cell(at: relax.Expr, states: Sequence[relax.Expr], w: Weights) -> list[relax.Expr]:
+        h, c = states
+        whole = g.bb.emit(op.add(at, op.matmul(h, w["back"])))
+
+        def gate(k: int, function: Activation, looks_at: relax.Expr | None) -> relax.Var:
+            value = layer.gate(whole, k)
+            if looks_at is not None and "peep" in w:
+                value = op.add(value, op.multiply(layer.gate(w["peep"], k), looks_at))
+            return g.bb.emit(function(layer.limit(value)))
+
+        i, forget, new = gate(0, f, c), gate(2, f, c), gate(3, on_cell, None)
+        after = g.bb.emit(op.add(op.multiply(forget, c), op.multiply(i, new)))
+        return [op.multiply(gate(1, f, after), on_hidden(after)), after]
+
+    return cell

@@ -129,6 +129,23 @@ def test_recurrent_layers(op: str, gates: int) -> None:
     same(m.model(*m(op, x, *weights, bias, outputs=2, hidden_size=3)), random(5, 2, 4))
 
 
+@pytest.mark.parametrize("op, gates", [("LSTM", 4), ("GRU", 3)])
+def test_recurrent_layers_of_any_length(op: str, gates: int) -> None:
+    """The first steps of a longer sequence, forwards, and the last ones backwards, are those of the unrolled layer."""
+    results = []
+    for length in ("length", 5):
+        m = Maker(14)
+        x = m.input("x", (length, "n", 4))
+        weights = [m.constant(random(2, gates * 3, k) * np.float32(0.3)) for k in (4, 3)]
+        y = m(op, x, *weights, m.constant(random(2, 2 * gates * 3)), hidden_size=3, direction="bidirectional")
+        mod = from_onnx(m.model(y))
+        results.append(relaxlang.VirtualMachine(relaxlang.build(mod))["main"])
+    data = random(9, 2, 4)
+    np.testing.assert_allclose(results[0](data[:5]), results[1](data[:5]), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(results[0](data)[:5, 0], results[1](data[:5])[:, 0], rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(results[0](data)[4:, 1], results[1](data[4:].copy())[:, 1], rtol=1e-5, atol=1e-6)
+
+
 def test_functions_of_the_model() -> None:
     from onnx import helper
 
