@@ -224,7 +224,7 @@ def test_no_operator_is_known_by_name() -> None:
 SCALAR_WORDS = (
     "add", "subtract", "multiply", "divide", "floor_divide", "mod", "floor_mod", "power", "negative", "maximum",
     "minimum", "max", "min", "sum", "prod", "equal", "not_equal", "less", "less_equal", "greater", "greater_equal",
-    "logical_and", "logical_or", "logical_not", "left_shift", "right_shift", "where", "full", "shape", "range",
+    "logical_and", "logical_or", "logical_xor", "logical_not", "left_shift", "right_shift", "where", "full", "shape", "range",
     "repeat", "split", "size", "take", "print", "astype",
 )  # fmt: skip
 """Operators' names that are also words of the scalar language, of loops or of schedules, and mean that there."""

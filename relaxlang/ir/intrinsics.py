@@ -12,8 +12,9 @@ from relaxlang.base.dtype import DType, dtype
 from relaxlang.base.node import Node, node
 from relaxlang.ir import prim
 
-# "same": the type of the first argument; "bool"; "int32"; "handle"; "void"; "explicit": stated by the call.
-ResultRule = Literal["same", "bool", "int32", "handle", "void", "explicit", "second"]
+# "same": the type of the first argument; "bool"; "int32"; "handle"; "void"; "explicit": stated by the call, before its
+# arguments; "last": stated behind them.
+ResultRule = Literal["same", "bool", "int32", "handle", "void", "explicit", "second", "last"]
 
 
 @node
@@ -37,6 +38,53 @@ _FLOAT_1 = (
 ).split()
 _ROUNDING = "floor ceil trunc round nearbyint".split()
 _FLOAT_2 = "atan2 hypot copysign nextafter fmod".split()
+
+_HOST = (
+    # What TVM lowers host code to: its argument structs, stack, packed calls and workspaces. Nothing here runs them.
+    Intrinsic("tvm_struct_get", 3, "last", pure=False),
+    Intrinsic("tvm_struct_set", 4, "int32", pure=False),
+    Intrinsic("tvm_stack_alloca", 2, "handle", pure=False),
+    Intrinsic("tvm_stack_make_shape", -1, "handle"),
+    Intrinsic("tvm_stack_make_array", 6, "handle"),
+    Intrinsic("tvm_tuple", -1, "handle"),
+    Intrinsic("tvm_static_handle", 0, "handle", pure=False),
+    Intrinsic("tvm_context_id", 0, "handle", pure=False),
+    Intrinsic("tvm_throw_last_error", 0, "handle", pure=False),
+    Intrinsic("tvm_check_return", 3, "int32", pure=False),
+    Intrinsic("tvm_call_trace_packed", -1, "int32", pure=False),
+    Intrinsic("tvm_call_packed_lowered", -1, "int32", pure=False),
+    Intrinsic("tvm_call_cpacked_lowered", -1, "int32", pure=False),
+    Intrinsic("call_packed_lowered", -1, "int32", pure=False),
+    Intrinsic("call_cpacked_lowered", -1, "int32", pure=False),
+    Intrinsic("call_intrin", -1, "explicit", pure=False),
+    Intrinsic("call_pure_intrin", -1, "explicit"),
+    Intrinsic("anylist_getitem", 2, "handle"),
+    Intrinsic("anylist_resetitem", 2, "int32", pure=False),
+    Intrinsic("anylist_setitem_call_packed", -1, "int32", pure=False),
+    Intrinsic("anylist_setitem_call_cpacked", -1, "int32", pure=False),
+    Intrinsic("lookup_param", 1, "handle"),
+    Intrinsic("handle_add_byte_offset", 2, "handle"),
+    Intrinsic("TVMBackendAllocWorkspace", 5, "handle", pure=False),
+    Intrinsic("TVMBackendFreeWorkspace", 3, "int32", pure=False),
+    Intrinsic("start_profile_intrinsic", 1, "handle", pure=False),
+    Intrinsic("end_profile_intrinsic", 1, "handle", pure=False),
+    # Marks for passes and back ends.
+    Intrinsic("type_annotation", 0, "explicit"),
+    Intrinsic("tvm_thread_invariant", 1),
+    Intrinsic("ignore_loop_partition", 1),
+    Intrinsic("llvm_lookup_intrinsic_id", 1, "int32"),
+    # Operations of processors that no kernel of relaxlang needs.
+    Intrinsic("q_multiply_shift_per_axis", 7, "int32"),
+    Intrinsic("dp4a", 3, "int32"),
+    Intrinsic("get_active_lane_mask", 2, "explicit"),
+    Intrinsic("vectorlow", 1, "explicit"),
+    Intrinsic("vectorhigh", 1, "explicit"),
+    Intrinsic("vectorcombine", 2, "explicit"),
+    Intrinsic("dma_copy", 5, "int32", pure=False),
+    Intrinsic("dma_wait", 2, "int32", pure=False),
+    Intrinsic("dma_start_group", 1, "int32", pure=False),
+    Intrinsic("dma_end_group", 1, "int32", pure=False),
+)
 
 INTRINSICS: dict[str, Intrinsic] = _table(
     *(Intrinsic(n, 1, accepts="float") for n in _FLOAT_1),
@@ -80,6 +128,7 @@ INTRINSICS: dict[str, Intrinsic] = _table(
     Intrinsic("tvm_thread_allreduce", -1, "void", pure=False),
     Intrinsic("tvm_storage_sync", -1, "int32", pure=False),
     Intrinsic("print", -1, "void", pure=False),
+    *_HOST,
 )
 
 COORDINATES: frozenset[str] = frozenset(
@@ -92,26 +141,18 @@ COORDINATES: frozenset[str] = frozenset(
 
 CARRIED: frozenset[str] = frozenset(
     """
-    anylist_getitem anylist_resetitem anylist_setitem_call_cpacked anylist_setitem_call_packed call_ffi_kernel
-    call_intrin
-    call_kernel call_pure_intrin dp4a end_profile_intrinsic get_active_lane_mask handle_add_byte_offset lookup_param
-    make_filled_simdgroup_matrix masked_load masked_store mem_copy mma_fill mma_store print_buffer ptx_arrive_barrier
-    ptx_arrive_barrier_expect_tx ptx_commit_group ptx_cp_async ptx_cp_async_barrier ptx_cp_async_bulk
-    ptx_init_barrier_thread_count ptx_ldg32 ptx_ldmatrix ptx_mma ptx_mma_sp ptx_wait_barrier ptx_wait_group
-    create_barriers q_multiply_shift_per_axis read_cache simdgroup_load simdgroup_multiply_accumulate simdgroup_store
-    start_profile_intrinsic texture2d_load texture2d_store thread_return tvm_bmma_sync tvm_call_trace_packed
-    tvm_context_id tvm_fill_fragment tvm_global_barrier_kinit tvm_load_matrix_sync tvm_mma_sync tvm_stack_alloca
-    tvm_stack_make_array tvm_stack_make_shape tvm_static_handle tvm_store_matrix_sync tvm_struct_get tvm_struct_set
-    tvm_thread_context tvm_thread_invariant tvm_throw_last_error tvm_tuple tvm_warp_activemask tvm_warp_shuffle
-    tvm_warp_shuffle_down tvm_warp_shuffle_up type_annotation TVMBackendAllocWorkspace TVMBackendFreeWorkspace
-    vectorcombine vectorhigh vectorlow check_return tvm_check_return tvm_intrin_call nd_mem_alloc_with_scope prefetch
-    ignore_loop_partition tvm_call_packed_lowered tvm_call_cpacked_lowered llvm_lookup_intrinsic_id dma_copy dma_wait
-    TileLayout ComposeLayout SwizzleLayout S R
-    dma_start_group dma_end_group device_entry hint tvm_warp_shuffle_xor call_packed_lowered call_cpacked_lowered
+    call_ffi_kernel call_kernel make_filled_simdgroup_matrix masked_load masked_store mem_copy mma_fill mma_store
+    print_buffer ptx_arrive_barrier ptx_arrive_barrier_expect_tx ptx_commit_group ptx_cp_async ptx_cp_async_barrier
+    ptx_cp_async_bulk ptx_init_barrier_thread_count ptx_ldg32 ptx_ldmatrix ptx_mma ptx_mma_sp ptx_wait_barrier
+    ptx_wait_group create_barriers read_cache simdgroup_load simdgroup_multiply_accumulate simdgroup_store
+    texture2d_load texture2d_store thread_return tvm_bmma_sync tvm_fill_fragment tvm_global_barrier_kinit
+    tvm_load_matrix_sync tvm_mma_sync tvm_store_matrix_sync tvm_thread_context tvm_warp_activemask tvm_warp_shuffle
+    tvm_warp_shuffle_down tvm_warp_shuffle_up check_return tvm_intrin_call nd_mem_alloc_with_scope prefetch
+    TileLayout ComposeLayout SwizzleLayout S R device_entry hint tvm_warp_shuffle_xor
     """.split()
 ).union(COORDINATES)
-"""Intrinsics of TVM that no back end here runs. They are read and printed as they are written: the type of the result
-is `dtype=`, and a handle without it."""
+"""Intrinsics of the languages for GPU kernels, which no back end here runs. They are read and printed as they are
+written: the type of the result is `dtype=`, and a handle without it."""
 
 CARRIED_NAMESPACES: frozenset[str] = frozenset(
     (

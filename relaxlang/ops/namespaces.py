@@ -259,7 +259,7 @@ def _ceildiv(ev: OpEvaluator, args: list[Any], kwargs: dict[str, Any], node: tre
 _SCALARS: dict[str, Run] = {
     **{n: _binary(kind) for n, kind in (("truncdiv", prim.Div), ("truncmod", prim.Mod), ("floordiv", prim.FloorDiv),
         ("floormod", prim.FloorMod))},
-    **{n: _intrinsic(row) for n, row in INTRINSICS.items() if row.result != "explicit"},
+    **{n: _intrinsic(row) for n, row in INTRINSICS.items() if row.result not in ("explicit", "last")},
     **{n: _constructor(dtype(n)) for n in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
         "float16", "float32", "float64", "bfloat16", "bool")},
     **{n: _limit(n) for n in ("min_value", "max_value", "infinity")},

@@ -340,7 +340,8 @@ def intrinsic(row: Intrinsic, args: list[Any], span: Span | None) -> PrimExpr:
         values: tuple[PrimExpr, ...] = prim.match(operand(first, span, second), operand(second, span, first))
     else:
         like = next((a.dtype for a in args if isinstance(a, PrimExpr)), None) if row.result == "same" else None
-        values = tuple(scalar(a, span, like) for a in args) if row.arity >= 0 else call_args(args, span)
+        typed = row.arity >= 0 and not any(isinstance(a, (str, DType, tir.Buffer)) for a in args)
+        values = tuple(scalar(a, span, like) for a in args) if typed else call_args(args, span)
     _accepts(row, values, span)
     if row.name in ("shift_left", "shift_right"):
         check_shift(values[0].dtype, values[1], span)
@@ -383,6 +384,21 @@ def _explicit(row: Intrinsic) -> Callable[..., PrimExpr]:
     return make
 
 
+def _last(row: Intrinsic) -> Callable[..., PrimExpr]:
+    """An intrinsic whose result type is stated behind its arguments."""
+
+    def make(ev: Evaluator, node: tree.Call, *args: Any, dtype: Any = None) -> PrimExpr:
+        given = list(args)
+        if dtype is None and len(given) == row.arity + 1:
+            dtype = given.pop()
+        if dtype is None or len(given) != row.arity:
+            text = f"`T.{row.name}` takes {row.arity} arguments and the type of its result"
+            raise error("RLX0113", f"{text}, {len(args)} were given", node.span)
+        return prim.Call(as_dtype(dtype, node.span), row.name, call_args(given, node.span), span=node.span)
+
+    return make
+
+
 def _first_element(value: Any) -> Any:
     """A buffer's address is that of its first element."""
     if not isinstance(value, tir.Buffer):
@@ -400,8 +416,9 @@ def _implied(row: Intrinsic) -> Callable[..., PrimExpr]:
     return make
 
 
+_FORMS = {"explicit": _explicit, "last": _last}
 for _row in INTRINSICS.values():
-    names(_row.name)((_explicit if _row.result == "explicit" else _implied)(_row))
+    names(_row.name)(_FORMS.get(_row.result, _implied)(_row))
 names("fabs")(_implied(INTRINSICS["abs"]))
 names("power")(_implied(INTRINSICS["pow"]))
 names("tvm_call_packed")(_implied(INTRINSICS["call_packed"]))

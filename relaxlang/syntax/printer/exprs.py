@@ -87,6 +87,8 @@ def _call(p: Printer, node: prim.Call) -> tuple[Doc, int]:
         return f'T.undef(dtype="{node.of}")', ATOM
     if row.result == "explicit":
         return bracket(f"T.{node.op}(", [f'"{node.of}"', *[p.doc(a) for a in args]], ")"), ATOM
+    if row.result == "last":
+        return bracket(f"T.{node.op}(", [*[p.doc(a) for a in args], f'"{node.of}"'], ")"), ATOM
     implied = _implied(row.result, args) is node.of
     plain = implied and not all(isinstance(a, (prim.IntImm, prim.FloatImm)) for a in args)
     if plain and node.op in INFIX_CALLS and len(args) == 2 and args[0].dtype is args[1].dtype:

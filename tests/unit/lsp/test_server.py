@@ -46,7 +46,7 @@ async def _conversation() -> tuple[list[lsp.PublishDiagnosticsParams], lsp.Hover
     try:
         await client.text_document_rename_async(lsp.RenameParams(document, lsp.Position(2, 4), "1"))
         refused = ""
-    except Exception as error:  # noqa: BLE001 - the client's own kind of error
+    except JsonRpcException as error:
         refused = str(error)
     await client.shutdown_async(None)
     client.exit(None)
