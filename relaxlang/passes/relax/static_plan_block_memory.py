@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from relaxlang.analysis.alias import Aliases
+from relaxlang.analysis.alias import FOREIGN, Aliases
 from relaxlang.analysis.liveness import last_uses
 from relaxlang.analysis.sizes import Sizes
+from relaxlang.base.diagnostics import fail
 from relaxlang.base.dtype import DType, dtype
 from relaxlang.ir import prim, relax
 from relaxlang.ir.attrs import EMPTY
@@ -200,3 +201,153 @@ def _extent(token: _Token, device: relax.Expr) -> tuple[relax.Expr, relax.Expr]:
 
 def _element(token: _Token) -> DType:
     return token.dtype if token.bytes is None else dtype("uint8")
+
+
+# --- why not ----------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class ReuseAnswer:
+    """Whether two variables of a function lie in the same memory after planning, and why, in words."""
+
+    first: str
+    second: str
+    shared: bool
+    reason: str
+
+
+def explain_reuse(mod: IRModule, a: str, b: str, func_name: str = "main") -> ReuseAnswer:
+    """Whether `StaticPlanBlockMemory` gives the variables `a` and `b` of a function the same memory, and if not, why
+    not. `mod` is as the pass takes it, after `call-tir-rewrite`. RLX3112 when the function has no such variable.
+    """
+    func = mod[func_name]
+    if not isinstance(func, relax.Function):
+        fail("RLX3112", f"`{func_name}` is no Relax function, it allocates nothing", func.span)
+    return _Reasons(func, Aliases(func, mod, default_operators(mod))).answer(a, b)
+
+
+class _Reasons:
+    """What planning knows of the variables of a function's outermost sequence: `made` numbers the bindings."""
+
+    def __init__(self, func: relax.Function, aliases: Aliases) -> None:
+        self.func = func
+        self.aliases = aliases
+        self.plan = _Plan(func, aliases)
+        self.bindings = [b for block in func.body.blocks for b in block.bindings]
+        self.made = {b.var: at for at, b in enumerate(self.bindings)}
+        self.allocations = {
+            memory: b for b in self.bindings for memory in aliases.of(b.var) if _allocates(b) and memory != FOREIGN
+        }
+        self.last: dict[int, int] = {}
+        for var, at in last_uses(func.body).items():
+            for memory in aliases.of(var):
+                self.last[memory] = max(at, self.last.get(memory, 0))
+
+    def answer(self, a: str, b: str) -> ReuseAnswer:
+        """The answer for two variables, that one first whose memory is made first."""
+        one, two = self.memory(a), self.memory(b)
+        if isinstance(one, str) or isinstance(two, str):
+            return ReuseAnswer(a, b, False, one if isinstance(one, str) else str(two))
+        if self.made[self.allocations[one].var] > self.made[self.allocations[two].var]:
+            a, b, one, two = b, a, two, one
+        if one == two:
+            return ReuseAnswer(a, b, True, f"`{b}` lies in the memory of `{a}`: it is another name for it, or a view")
+        first, second = self.allocations[one], self.allocations[two]
+        tokens = self.plan.tokens
+        if first.var in tokens and tokens.get(second.var) is tokens[first.var]:
+            return ReuseAnswer(a, b, True, f"`{b}` is put where `{a}` was")
+        return ReuseAnswer(a, b, False, self.reason(a, b, first, second))
+
+    def memory(self, name: str) -> int | str:
+        """The memory of a variable; when it has none of its own, why, in words."""
+        params = [p.name for p in self.func.params]
+        if name in params:
+            return f"`{name}` is a parameter: its memory is the caller's"
+        found = [b for b in self.bindings if b.var.name == name]
+        if not found:
+            fail("RLX3112", f"`{self.func.attrs.get('global_symbol', 'the function')}` has no variable `{name}` when "
+                            "memory is planned")  # fmt: skip
+        memories = self.aliases.of(found[-1].var)
+        own = [m for m in memories if m in self.allocations]
+        if len(own) == 1:
+            return own[0]
+        return f"`{name}` may lie in more than one piece of memory" if own else f"`{name}` has no memory of its own"
+
+    def reason(self, a: str, b: str, first: relax.Binding, second: relax.Binding) -> str:
+        """Why `b`, made later, is not put where `a` was."""
+        leaves = self.aliases.of(self.func.body.body)
+        for name, binding in ((a, first), (b, second)):
+            if self.aliases.of(binding.var) & leaves:
+                return f"`{name}` leaves the function: what is given to the caller has memory of its own"
+            if binding.var not in self.plan.tokens:
+                return f"`{name}` is not planned: its shape is not known where it is made"
+        (memory,) = self.aliases.of(first.var)
+        last, at = self.last.get(memory, self.made[first.var]), self.made[second.var]
+        if last > at:
+            until = next((b.var.name for b in self.bindings[last : last + 1] if b.var.name != "_"), "")
+            until = until or self._written(self.bindings[last])
+            return (
+                f"their lifetimes overlap: `{a}` is needed until {until} is computed (binding {last}), and the memory "
+                f"of `{b}` is made before that (binding {at})"
+            )
+        return self.misfit(a, b, first, second)
+
+    def _written(self, binding: relax.Binding) -> str:
+        """What a call that returns nothing computes: the variable whose memory it is given last."""
+        args = binding.value.args if isinstance(binding.value, relax.Call) else ()
+        named = [n.name for a in args for n in walk(a) if isinstance(n, relax.Var)]
+        memories = [self.aliases.of(n) for a in args for n in walk(a) if isinstance(n, relax.Var)]
+        names = {m: b.var.name for b in self.bindings if b.var.name != "_" for m in self.aliases.of(b.var)}
+        known = next((names[m] for of in memories[-1:] for m in of if m in names), None)
+        return f"`{known or (named[-1] if named else binding.var.name)}`"
+
+    def misfit(self, a: str, b: str, first: relax.Binding, second: relax.Binding) -> str:
+        """Why the memory of `a`, which is free by then, does not suit `b`."""
+        old, new = self.needed(first), self.needed(second)
+        if old.place != new.place:
+            return "they lie in different scopes, or on different devices"
+        if (old.bytes is None) != (new.bytes is None):
+            unknown = a if old.bytes is None else b
+            size = old.size if old.bytes is None else new.size
+            return (
+                f"the size of `{unknown}`, {size} bytes, is not known while compiling, and the other's is: neither is "
+                f"used for the other (the attribute `tir_var_upper_bound` of a function makes sizes known)"
+            )
+        if old.bytes is None or new.bytes is None:
+            if not self.plan.sizes.fits(new.size, old.size):
+                return f"`{b}` is not proved to fit: it takes {new.size} bytes, and `{a}` has {old.size}"
+        elif max(old.bytes, new.bytes) > RANGE * max(1, min(old.bytes, new.bytes)):
+            return (
+                f"their sizes are too different: {old.bytes:,} and {new.bytes:,} bytes (memory is used again for "
+                f"tensors up to {RANGE} times smaller or larger)"
+            )
+        return self.taken(a, b, first, second)
+
+    def taken(self, a: str, b: str, first: relax.Binding, second: relax.Binding) -> str:
+        """What took the memory of `a` instead, or what `b` took."""
+        between = self.bindings[self.made[first.var] + 1 : self.made[second.var]]
+        token, other = self.plan.tokens[first.var], self.plan.tokens[second.var]
+        names = {m: v.var.name for v in self.bindings if v.var.name != "_" for m in self.aliases.of(v.var)}
+
+        def name_of(binding: relax.Binding) -> str:
+            return next((names[m] for m in self.aliases.of(binding.var) if m in names), binding.var.name)
+
+        takers = [name_of(x) for x in between if self.plan.tokens.get(x.var) is token]
+        if takers:
+            return f"the memory of `{a}` went to `{takers[-1]}` first"
+        earlier = [name_of(x) for x in self.bindings[: self.made[second.var]] if self.plan.tokens.get(x.var) is other]
+        if earlier:
+            return f"`{b}` is put where `{earlier[-1]}` was, whose size suits it better"
+        return f"the memory of `{a}` is not free yet where `{b}` is made"
+
+    def needed(self, binding: relax.Binding) -> _Token:
+        """The storage that a tensor would need by itself."""
+        call = binding.value
+        assert isinstance(call, relax.Call) and isinstance(call.args[0], relax.ShapeExpr)  # it is planned
+        shape, of = call.args[:2]
+        assert isinstance(shape, relax.ShapeExpr) and isinstance(of, relax.DataTypeImm)
+        size = self.plan.sizes.bytes_of(shape.values, of.value.itemsize)
+        place = self.plan.tokens[binding.var].place
+        return _Token(place, self.plan.sizes.most(size), size, shape.values, of.value)
+
+
+def _allocates(binding: relax.Binding) -> bool:
+    return isinstance(binding.value, relax.Call) and binding.value.op == ALLOC

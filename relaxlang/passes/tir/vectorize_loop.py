@@ -61,7 +61,7 @@ def _conjuncts(condition: PrimExpr) -> list[PrimExpr]:
 
 
 class _NoVectorForm(Exception):
-    """A loop has a part that cannot be put in vector form."""
+    """A loop has a part that cannot be put in vector form; which, in words."""
 
 
 class _Loops(Rewriter):
@@ -78,18 +78,37 @@ class _Loops(Rewriter):
         made = self.below(node)
         if made.kind != "vectorized" or not isinstance(made.extent, IntImm):
             return made
-        lanes = made.extent.value
-        plain = isinstance(made.step, IntImm) and made.step.value == 1
-        if not 1 < lanes <= MOST_LANES or not plain or _exchange(made.body):
-            return made
-        of = made.loop_var.dtype
         try:
-            loaded = {n.buffer.data for n in walk(made.body) if isinstance(n, BufferLoad)}
-            ramp = prim.Ramp(prim.cast(made.min, of), IntImm(of, 1), lanes)
-            vector: Stmt = _Widen(made.loop_var, ramp, loaded, self.analyzer)(made.body)
+            return _widened(made, self.analyzer)
         except _NoVectorForm:
             return made
-        return vector
+
+
+def why_no_vector_form(loop: For) -> str:
+    """Why a loop over flat buffers cannot become vector expressions, in words; empty when it can."""
+    try:
+        _widened(loop, Analyzer())
+    except _NoVectorForm as reason:
+        return str(reason)
+    return ""
+
+
+def _widened(loop: For, analyzer: Analyzer) -> Stmt:
+    """The body of a loop for all iterations at once. Raises _NoVectorForm."""
+    if not isinstance(loop.extent, IntImm):
+        raise _NoVectorForm(f"its number of iterations, {loop.extent}, is not known while compiling")
+    lanes = loop.extent.value
+    if not 1 < lanes <= MOST_LANES:
+        raise _NoVectorForm(f"it has {lanes} iterations; vectors have from 2 to {MOST_LANES} lanes")
+    if not isinstance(loop.step, IntImm) or loop.step.value != 1:
+        raise _NoVectorForm("its step is not 1")
+    if _exchange(loop.body):
+        raise _NoVectorForm("it stores to memory that it uses at another place, so that iterations might meet")
+    of = loop.loop_var.dtype
+    loaded = {n.buffer.data for n in walk(loop.body) if isinstance(n, BufferLoad)}
+    ramp = prim.Ramp(prim.cast(loop.min, of), IntImm(of, 1), lanes)
+    vector: Stmt = _Widen(loop.loop_var, ramp, loaded, analyzer)(loop.body)
+    return vector
 
 
 class _Widen(Rewriter):
@@ -142,10 +161,11 @@ class _Widen(Rewriter):
         if a is node.a and b is node.b:
             return node  # type: ignore[no-any-return]
         if isinstance(node, (prim.And, prim.Or)) and any(isinstance(n, BufferLoad) for n in walk(b)):
-            raise _NoVectorForm  # the second operand may be evaluated only where the first allows it
+            # The second operand may be evaluated only where the first allows it.
+            raise _NoVectorForm("the second operand of a condition loads what only the first allows it to")
         divides = isinstance(node, (prim.Div, prim.Mod, prim.FloorDiv, prim.FloorMod)) and not node.dtype.is_float
         if divides and self.mask is not None and not isinstance(b, IntImm):
-            raise _NoVectorForm  # other lanes might divide by zero
+            raise _NoVectorForm("lanes that a condition leaves out might divide by zero")
         return node.__class__(self.wide(a), self.wide(b))  # type: ignore[no-any-return]
 
     @on(prim.Cast)
@@ -175,10 +195,10 @@ class _Widen(Rewriter):
         if all(a is b for a, b in zip(args, node.args)):
             if isinstance(node.op, str) and _pure(node.op):
                 return node
-            raise _NoVectorForm
+            raise _NoVectorForm(f"it calls `{_callee(node)}`")
         loads = any(isinstance(n, BufferLoad) for a in args[1:] for n in walk(a))
         if not isinstance(node.op, str) or not _pure(node.op) or (node.op == "if_then_else" and loads):
-            raise _NoVectorForm
+            raise _NoVectorForm(f"it calls `{_callee(node)}`, which has no vector form")
         return prim.Call(node.of.with_lanes(self.lanes), node.op, tuple(self.wide(a) for a in args))
 
     def _choice(self, node: prim.Call) -> PrimExpr:
@@ -198,7 +218,7 @@ class _Widen(Rewriter):
         lanes = set(self.vectors)
         for one in walk(node):
             if isinstance(one, BufferLoad) and not lanes & set(free_vars(one.indices)):
-                raise _NoVectorForm
+                raise _NoVectorForm(f"`{one.buffer.name}` is read at one place under a condition that differs by lane")
 
     @on(BufferLoad)
     def load(self, node: BufferLoad) -> PrimExpr:
@@ -207,7 +227,7 @@ class _Widen(Rewriter):
         if all(a is b for a, b in zip(indices, node.indices)):
             return node
         if node.predicate is not None or node.buffer.dtype.lanes > 1:
-            raise _NoVectorForm
+            raise _NoVectorForm(f"the elements of `{node.buffer.name}` are vectors already, or read under a predicate")
         if self.mask is None or self._exists(node.buffer, indices):
             return node.replace(indices=indices)
         return node.replace(indices=indices, predicate=self.mask)
@@ -237,7 +257,7 @@ class _Widen(Rewriter):
         """What makes vectors itself stands as it is, or not at all."""
         made = self.below(node)
         if made is not node:
-            raise _NoVectorForm
+            raise _NoVectorForm("it makes vectors itself")
         return node  # type: ignore[no-any-return]
 
     @on(BufferStore)
@@ -245,10 +265,15 @@ class _Widen(Rewriter):
         """A store at a vector of indices; one at the same place in every lane has no vector form."""
         value, indices = self.visit(node.value), tuple([self.visit(i) for i in node.indices])
         same = all(a is b for a, b in zip(indices, node.indices))
-        if same or node.predicate is not None or node.buffer.dtype.lanes > 1:
-            raise _NoVectorForm
+        if same:
+            raise _NoVectorForm(f"every iteration stores to the same element of `{node.buffer.name}`")
+        if node.predicate is not None or node.buffer.dtype.lanes > 1:
+            raise _NoVectorForm(
+                f"the elements of `{node.buffer.name}` are vectors, or stored under a predicate"
+            )
         if node.buffer.data in self.loaded and not _distinct(indices):
-            raise _NoVectorForm  # lanes that meet would not see each other's updates
+            # Lanes that meet would not see each other's updates.
+            raise _NoVectorForm(f"iterations may update the same element of `{node.buffer.name}`")
         if self.mask is None:
             return node.replace(value=self.wide(value), indices=indices)
         if self._exists(node.buffer, indices):
@@ -277,7 +302,7 @@ class _Widen(Rewriter):
 
     def _masked(self, node: IfThenElse) -> Stmt:
         if node.else_case is not None or any(isinstance(n, BufferLoad) for n in walk(node.condition)):
-            raise _NoVectorForm
+            raise _NoVectorForm("it has a condition that differs by lane and has an `else`, or loads")
         shared: list[tuple[PrimExpr, PrimExpr]] = []
         lanes: list[tuple[PrimExpr, PrimExpr]] = []
         for part in _conjuncts(node.condition):
@@ -315,7 +340,7 @@ class _Widen(Rewriter):
             or self.visit(node.extent) is not node.extent
             or node.kind == "parallel"
         ):
-            raise _NoVectorForm
+            raise _NoVectorForm(f"the loop `{node.loop_var.name}` in it runs differently in each lane, or in parallel")
         return node.replace(body=self.visit(node.body))
 
     @on(SeqStmt)
@@ -326,8 +351,12 @@ class _Widen(Rewriter):
     def below(self, node: Any) -> Any:
         """Statements without a rule here have no vector form."""
         if isinstance(node, Stmt):
-            raise _NoVectorForm
+            raise _NoVectorForm(f"a statement in it has no vector form ({type(node).__name__})")
         return super().below(node)
+
+
+def _callee(node: prim.Call) -> str:
+    return node.op if isinstance(node.op, str) else str(getattr(node.op, "name", node.op))
 
 
 def _distinct(indices: tuple[PrimExpr, ...]) -> bool:

@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from relaxlang.repl.session import Session
 
 
-def _context(session: Session) -> PassContext:
+def pass_context(session: Session) -> PassContext:
+    """What passes may ask: the session's target."""
     return PassContext(target=session.stages().target)
 
 
@@ -68,7 +69,7 @@ def _effective(session: Session, names: Sequence[str]) -> Iterator[tuple[str, st
     require_module(session)
     for name in names:
         try:
-            made = _context(session).apply(load_pass(name)(), session.module)
+            made = pass_context(session).apply(load_pass(name)(), session.module)
         except DiagnosticError as fault:
             yield name, f"would fail: {fault.diagnostics[0].message}"
             continue
@@ -85,7 +86,7 @@ def apply(session: Session, argument: Span) -> Answer:
     lines, module = [], session.module
     for step in chosen.passes:
         start = time.perf_counter()
-        made = _context(session).apply(step, module)
+        made = pass_context(session).apply(step, module)
         took = time.perf_counter() - start
         lines.append(f"{step}: {summary(module, made)}   ({duration(took)})")
         module = made
@@ -139,7 +140,7 @@ def watch(session: Session, argument: Span) -> Answer:
         fail("RLX7103", f"no binding of the module has the name `{name}`", given[0])
     lines = [f"now: {b}" for b in before]
     for step in pipeline(text, "<pipeline>").passes:
-        module = _context(session).apply(step, module)
+        module = pass_context(session).apply(step, module)
         after = _bindings(module, name)
         if after != before:
             lines += [f"{step}: {b}" for b in after] or [f"{step}: removed"]
@@ -178,7 +179,7 @@ def _broken_steps(session: Session) -> list[tuple[str, IRModule]]:
         chosen = list(pipeline(session.state.pipeline).passes)
     module = states[0][1]
     for step in chosen:
-        made = _context(session).apply(step, module)
+        made = pass_context(session).apply(step, module)
         if made is not module:
             states.append((str(step), made))
         module = made
