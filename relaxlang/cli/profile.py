@@ -145,4 +145,6 @@ def summary(rows: Sequence[Row], profile: KernelProfile) -> str:
         from relaxlang.codegen.peak import peak_bandwidth, peak_flops
 
         text += f"; peak: {peak_flops() / 1e9:.1f} GFLOP/s of float32 a processor, {peak_bandwidth() / 1e9:.1f} GB/s"
+        if any((row.peak or 0) > 1 for row in rows):
+            text += "; what comes above 100 % reads from caches"
     return text

@@ -19,8 +19,7 @@ def profile_html(c: Compilation, call: Call) -> str:
     return (
         f"<h2>{escape(call.function)}</h2>"
         f'<table class="profile"><thead><tr>{head}<th></th></tr></thead><tbody>{body}</tbody></table>'
-        f"<p class='quiet'>{escape(summary(found, made))}. More than 100 % of the peak of memory means that the data "
-        "lies in caches.</p>"
+        f"<p class='quiet'>{escape(summary(found, made))}</p>"
     )
 
 

@@ -101,6 +101,7 @@ def test_the_page_is_one_well_formed_file(page: str) -> None:
 
 
 def test_what_the_page_says(page: str) -> None:
+    assert 'data-tab="profile"' not in page  # nothing ran
     text = unescape(re.sub(r"<[^>]*>", "", page))
     for words in (
         "legalize-ops",
@@ -113,6 +114,20 @@ def test_what_the_page_says(page: str) -> None:
         "ret",
     ):
         assert words in text, words
+
+
+def test_a_page_of_a_run_shows_its_kernels(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "m.rlx").write_text(PROGRAM)
+    path = tmp_path / "m.html"
+    assert main([str(tmp_path / "m.rlx"), "--emit=html=" + str(path), "--run", "--random=0"]) == 0
+    assert capsys.readouterr().out.startswith("float32[16,8]")
+    parser = Balance()
+    parser.feed(path.read_text())
+    assert parser.open == []
+    tab = re.search(r'<section id="profile".*?</section>', path.read_text(), re.DOTALL)
+    assert tab is not None and 'data-tab="profile"' in path.read_text()
+    text = unescape(re.sub(r"<[^>]*>", " ", tab[0]))
+    assert all(words in text for words in ("fused_matmul_add", "GFLOP/s", "m.rlx:5 (b)", "kernels: ", "peak: "))
 
 
 def test_a_comparison_shows_what_changed_and_little_around() -> None:
