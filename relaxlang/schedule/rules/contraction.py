@@ -28,6 +28,8 @@ PIECE = 4096
 """Elements of a result that stay in the first-level cache."""
 SWEEP = 8
 """Rows that a sweep reads at once."""
+MOST_WRITTEN_OUT = 96
+"""Multiplications up to which a row of a window is written out."""
 UNKNOWN_PIECES = 8
 """Tiles of a piece of a line of unknown length, the last of which may be empty for the most part."""
 PANEL_ROWS = 32
@@ -50,7 +52,7 @@ def schedule_contraction(sch: Schedule, name: str, processor: Processor) -> bool
     axes = realize.block.iter_vars
     m, n = constant(axes[found.row].dom.extent), constant(axes[found.vector].dom.extent)
     few = m is not None and m <= FEW_ROWS
-    if few and not found.lifted:
+    if few and (m == 1 or not found.lifted):
         if not found.along:
             return _dots(sch, name, found)
         if processor.vector_bytes >= MASKS and _is_deep(realize, found):
@@ -82,7 +84,9 @@ def _tiles(sch: Schedule, name: str, found: Contraction, shape: tuple[int, int],
         tiles, outer = [*outer, r0], [v0]
     reduce = [loops[k] for k in found.reduce]
     sch.reorder(*outer, *tiles, *reduce, r1, v1, v2)
-    _written_out(sch, [v1, r1], v2)
+    last = constant(sch.get(reduce[-1]).extent)
+    window = len(reduce) > 1 and last is not None and last * rows * vectors <= MOST_WRITTEN_OUT
+    _written_out(sch, [v1, r1, *(reduce[-1:] if window else ())], v2)
     _parallel(sch, [*outer, *tiles])
     if copy is not None and not found.lifted:
         _place_panel(sch, copy, v0, vectors, lanes)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import relaxlang
-from relaxlang.codegen import build_kernels, load_kernels
+from relaxlang.codegen import build_kernels, get_num_threads, load_kernels, set_num_threads
 from relaxlang.interp import Interpreter
 from relaxlang.ir.module import IRModule
 from relaxlang.ir.tir import PrimFunc
@@ -269,3 +269,40 @@ def main(A: T.Buffer(({m}, {n}), "{dtype}"), B: T.Buffer(({n}, {m}), "{dtype}"))
     b = np.empty((n, m), dtype)
     kernel(a, b)
     np.testing.assert_array_equal(b, a.T)
+
+
+@pytest.mark.parametrize(
+    "body, shapes",
+    [
+        ("R.matmul(x, w)", [(65, 130), (130, 63)]),
+        ("R.matmul(x, w)", [(3, 300), (300, 700)]),
+        ("R.nn.softmax(R.add(x, w))", [(33, 257), (33, 257)]),
+        ("R.sum(R.multiply(x, w))", [(700, 301), (700, 301)]),
+        ("R.nn.conv2d(x, w, padding=1)", [(1, 5, 17, 17), (9, 5, 3, 3)]),
+    ],
+)
+def test_results_do_not_depend_on_the_number_of_threads(body: str, shapes: list[tuple[int, ...]]) -> None:
+    rng = np.random.default_rng(0)
+    args = [rng.standard_normal(s).astype("float32") for s in shapes]
+    params = ", ".join(f'{n}: R.Tensor({s}, "float32")' for n, s in zip("xw", shapes))
+    text = f"@R.function\ndef main({params}):\n    y = {body}\n    return y\n"
+    main = relaxlang.build(relaxlang.parse(text), pipeline=EAGER + ",minimum")["main"]
+    before, found = get_num_threads(), []
+    try:
+        for count in (1, 2, 3):
+            set_num_threads(count)
+            found.append(np.asarray(main(*args)))
+    finally:
+        set_num_threads(before)
+    assert all(np.array_equal(found[0], other) for other in found[1:])
+
+
+def test_products_with_nan_and_infinity() -> None:
+    a = np.arange(15, dtype="float32").reshape(3, 5)
+    b = np.ones((5, 17), "float32")
+    a[0, 1], a[1, 2], b[3, 16] = np.nan, np.inf, -np.inf
+    kernel = load_kernels(build_kernels(dict(scheduled(module(MATMUL, M=3, N=17, K=5)).prim_funcs())))["main"]
+    c = np.empty((3, 17), "float32")
+    kernel(a, b, c)
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_array_equal(c, a @ b)
