@@ -207,6 +207,9 @@ def plan(line: CommandLine) -> list[Output]:
         fail("RLX7003", "`--dialect` is for writing a script", line.span("--dialect"), help="add `--emit=rlx`")
     if line.has("--save-result") and several:
         fail("RLX7003", "one file cannot hold the results of several programs", line.span("--save-result"))
+    for name in ("--trace", "--save-result"):
+        if any(_is_file(line.value(name), file) for file in line.files):
+            fail("RLX7003", f"`{line.value(name)}` is an input: `{name}` would replace it", line.span(name))
     if line.has("--check") and (outputs or line.has("--run")):
         fail("RLX7003", "`--check` writes and runs nothing", help="leave it out: everything is checked anyway")
     if not outputs and not any(line.has(n) for n in ("--run", "--check", "--dump-pipeline", "--verify-diagnostics")):
@@ -215,6 +218,10 @@ def plan(line: CommandLine) -> list[Output]:
         if output.path not in ("", "-") and several:
             fail("RLX7003", f"one output file cannot hold what {_SEVERAL}", output.span)
     return outputs
+
+
+def _is_file(path: str, other: str) -> bool:
+    return os.path.exists(path) and os.path.exists(other) and os.path.samefile(path, other)
 
 
 def _emit(item: Span) -> Output:
@@ -293,7 +300,7 @@ def _placed(c: Compilation, output: Output) -> Output:
             )
         return output
     if output.path:
-        if c.name != "-" and os.path.exists(output.path) and os.path.samefile(output.path, c.name):
+        if c.name != "-" and _is_file(output.path, c.name):
             fail("RLX7003", f"`{output.path}` is the input: writing there would replace it", output.span,
                  help="name another file; `--fmt -i` and `--fix` change a source in its place")  # fmt: skip
         return output

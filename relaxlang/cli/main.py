@@ -182,7 +182,11 @@ class _Session:
         if self.line.has("--trace"):
             from relaxlang.base.files import write_atomically
 
-            write_atomically(self.line.value("--trace"), self.clock.trace())
+            path, text = self.line.value("--trace"), self.clock.trace() + "\n"
+            if path == "-":
+                write_out(text)
+            else:
+                write_atomically(path, text)
         return status
 
     def _read(self) -> tuple[Settings, list[Output], Request | None]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from relaxlang.base.config import config
 from relaxlang.base.diagnostics import fail
 from relaxlang.base.source import Span
 from relaxlang.cli.build_options import read_build
@@ -92,7 +93,7 @@ class Settings:
         if line.has("--stats"):
             self.statistics.append(Statistics(name))
             made.append(self.statistics[-1])
-        if line.has("--verify-each"):
+        if line.has("--verify-each") or config.check:
             made.append(VerifyEach())
         return made
 
@@ -155,6 +156,17 @@ def definitions(line: CommandLine, text: str) -> dict[str, Any]:
     values = dict(definition(span) for span in line.spans("--define"))
     needed = {definition(span)[0] for span in line.typed_spans("--define")}
     return {n: v for n, v in values.items() if n in needed or re.search(rf"\b{n}\b", text)}
+
+
+def bound_sizes(line: CommandLine) -> dict[str, int]:
+    """The values of symbolic dimensions that `--bind` gives."""
+    sizes: dict[str, int] = {}
+    for span in line.spans("--bind"):
+        name, equals, text = (part.strip() for part in span.text.partition("="))
+        if not equals or not name.isidentifier() or not text.isdecimal():
+            fail("RLX7002", f"`{span.text}` does not give a dimension its size", span, help="write `--bind n=16`")
+        sizes[name] = int(text)
+    return sizes
 
 
 def definition(span: Span) -> tuple[str, Any]:

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from html import escape
 
+from relaxlang.base.diagnostics import DiagnosticError, RelaxlangError
 from relaxlang.cli.compilation import Compilation
 from relaxlang.cli.profile import HEAD, Row, observe, rows, summary
 from relaxlang.cli.run import Call
 
 
 def profile_html(c: Compilation, call: Call) -> str:
-    """The profile of a call, which is run for it."""
-    with c.settings.clock.phase("profile"):
-        made = observe(call)
+    """The profile of a call, which is run for it; of a program that fails or cannot be watched, why there is none."""
+    try:
+        with c.settings.clock.phase("profile"):
+            made = observe(call)
+    except RelaxlangError as fault:
+        message = fault.diagnostics[0].message if isinstance(fault, DiagnosticError) else str(fault)
+        return f"<h2>{escape(call.function)}</h2><p>{escape(message)}</p>"
     found = rows(c, made)
     head = "".join(f'<th class="{_kind(k)}">{escape(name)}</th>' for k, name in enumerate(HEAD))
     body = "".join(_row(row) for row in found)

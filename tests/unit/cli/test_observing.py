@@ -90,8 +90,8 @@ def test_traces(run):
     assert kernel["args"]["shapes"] == [[8, 4], [4, 3], [8, 3]] and kernel["args"]["bytes"] == 4 * (32 + 12 + 24)
     profile = next(e for e in events if e["name"] == "profile")
     assert profile["ts"] <= kernel["ts"] <= profile["ts"] + profile["dur"] and kernel["tid"] != profile["tid"]
-    assert run("mlp.rlx", "--check", "--trace=c.json").code == 0
-    assert "parse" in pathlib.Path("c.json").read_text()
+    assert "parse" in run("mlp.rlx", "--check", "--trace=-").out
+    assert run("mlp.rlx", "--check", "--trace=./mlp.rlx").code == 2
 
 
 # --- profiles ---------------------------------------------------------------------------------------------------------
