@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from relaxlang.base.diagnostics import Diagnostic, fail
 from relaxlang.cli.crash import CrashGuard
-from relaxlang.cli.settings import Settings, definitions
+from relaxlang.cli.settings import Settings, bound_sizes, definitions
 
 if TYPE_CHECKING:
     from relaxlang.base.source import Source
@@ -68,7 +68,16 @@ class Compilation:
 
     @cached_property
     def parsed(self) -> IRModule:
-        """The module as it stands in the file."""
+        """The module as it stands in the file, its dimensions that `--bind` names being numbers."""
+        sizes = bound_sizes(self.settings.line)
+        if not sizes:
+            return self._read
+        from relaxlang.passes.relax.bind_symbolic_vars import bind_symbolic_vars
+
+        return bind_symbolic_vars(self._read, sizes)
+
+    @cached_property
+    def _read(self) -> IRModule:
         if self.is_built:
             fail("RLX7003", f"`{self.name}` is a built program, which can be run or shown by `--emit=vm` only")
         if self.is_imported:

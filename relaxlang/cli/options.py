@@ -57,6 +57,7 @@ COMPOSED = ("--executor-", "--runtime-")
 GROUPS: dict[str, tuple[Option, ...]] = {
     "Input": (
         _repeat("--define -D", "N=VALUE", "value of the module's parameter N (`N = I.param(int)`)"),
+        _repeat("--bind", "n=VALUE", "the size of the symbolic dimension n of Relax functions", True),
         _repeat("--include -I", "DIR", "a folder whose files may be included, beside the file's own", True),
         _flag("--check", "stop after parsing and checking"),
         _flag(

@@ -10,8 +10,10 @@ from relaxlang.runtime.executable import Executable
 from relaxlang.runtime.kernel import Kernel
 from relaxlang.runtime.observe import Observer
 
-ExecMode: TypeAlias = Literal["native", "bytecode"]
+ExecMode: TypeAlias = Literal["native", "bytecode", "compiled"]
 EXEC_MODES = ("native", "bytecode")
+COMPILED = "compiled"
+"""What TVM calls the mode `native`."""
 
 
 class Program(Protocol):
@@ -47,7 +49,7 @@ def native_program(
 ) -> Program | None:
     """The native program of an executable, None for the mode `bytecode` and where nothing can make one. Machines of one
     `holder` (a runtime module) share it."""
-    if mode not in EXEC_MODES:
+    if mode not in (*EXEC_MODES, COMPILED):
         fail("RLX6018", f"there is no execution mode `{mode}`", help="`native` or `bytecode`")
     if mode == "bytecode" or not _compilers:
         return None

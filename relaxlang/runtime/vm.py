@@ -40,7 +40,7 @@ class VirtualMachine:
     `y` is an array of the result's shape and dtype, for several results a tuple of such.
 
     `exec_mode` is `"native"` (the functions become machine code; the default where code generation can do it, else
-    that of the module) or `"bytecode"`. Both give the same results.
+    that of the module; `"compiled"`, TVM's word, is the same) or `"bytecode"`. Both give the same results.
     """
 
     def __init__(

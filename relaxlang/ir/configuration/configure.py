@@ -45,6 +45,8 @@ def configure(
         runtime = said_runtime or (of.runtime if RUNTIME in mod.attrs else "cpp")
     default = targets.get(DEFAULT)
     host = as_target(target_host) if target_host is not None else default.host if default is not None else None
+    for one in targets.values():
+        _require_same_architecture(one, host or one.host)
     if target_host is not None:
         targets = {name: Target(t, host=host) for name, t in targets.items()}
     return CompilerConfig(
@@ -55,6 +57,19 @@ def configure(
         mod_name if mod_name is not None else of.mod_name,
         pass_context,
     )
+
+
+def _require_same_architecture(target: Target, host: Target | None) -> None:
+    """RLX5028 for kernels that could not run in the process of the code around them."""
+    if host is None or {target.kind, host.kind} != {"llvm"} or target.mtriple == host.mtriple:
+        return
+    own, around = (t.mtriple.partition("-")[0] for t in (target, host))
+    if own != around:
+        fail(
+            "RLX5028",
+            f"the target is for `{own}`, its host for `{around}`, and kernels run in the process of their host",
+            help="leave `target_host` out, or name the platform of the target by `-mtriple`",
+        )
 
 
 def _targets(mod: IRModule, given: Any, of: CompilerConfig) -> dict[str, Target]:

@@ -343,6 +343,13 @@ def test_version(run):
     assert "numpy" in run("--version", "-v").out
 
 
+def test_dimensions_are_given_sizes(run):
+    shown = run("mlp.rlx", "--bind", "n=3", "--emit=rlx").out
+    assert "(3, " in shown and "(n, " not in shown
+    assert "RLX3112" in run("mlp.rlx", "--bind", "m=3").err and "RLX7002" in run("mlp.rlx", "--bind", "n=x").err
+    assert run("mlp.rlx", "--bind=n=1", "--target=c", "--executor=aot", "--runtime=c", "-o", "mlp.c").code == 0
+
+
 def test_memory(run):
     shown = run("mlp.rlx", "--emit=memory", "--dim=n=3")
     assert shown.code == 0 and shown.out.startswith("main: ") and "█" in shown.out

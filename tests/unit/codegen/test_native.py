@@ -230,6 +230,7 @@ def test_modes_have_names():
         relaxlang.VirtualMachine(relaxlang.build(PROGRAMS["mlp"].module()), exec_mode="fast")
     built = relaxlang.build(PROGRAMS["mlp"].module(), executor=relaxlang.Executor("vm", {"exec-mode": "bytecode"}))
     assert relaxlang.VirtualMachine(built).exec_mode == "bytecode"
+    assert relaxlang.VirtualMachine(built, exec_mode="compiled").exec_mode == "native"
     assert relaxlang.VirtualMachine(built, exec_mode="native").exec_mode == "native"
 
 

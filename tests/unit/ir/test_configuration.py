@@ -199,3 +199,13 @@ def test_names_that_a_module_cannot_have() -> None:
 def test_targets_on_a_module_may_be_a_list() -> None:
     mod = module().with_attrs(Attrs({"targets": ["llvm -mcpu=x86-64"]}))
     assert CompilerConfig.of(mod).primitive_target == Target("llvm -mcpu=x86-64")
+
+
+@pytest.mark.parametrize(
+    "target, host",
+    [("llvm -mtriple=aarch64-linux-gnu", "llvm -mtriple=x86_64-linux-gnu"), ("llvm", "llvm -mtriple=wasm32-unknown")],
+)
+def test_a_host_of_another_architecture(target: str, host: str) -> None:
+    assert "RLX5028" in failure(configure, module(), target, host)
+    assert "RLX5028" in failure(configure, module(), Target(target, host=host))
+    assert configure(module(), "c", host).targets["default"].kind == "c"
