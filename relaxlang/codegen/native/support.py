@@ -16,7 +16,7 @@ import numpy as np
 from relaxlang.codegen import cache, jit
 from relaxlang.codegen.native import layout
 from relaxlang.codegen.native.allocator_text import ALLOCATOR
-from relaxlang.codegen.native.support_text import STACK_ELSEWHERE, STACK_LINUX, TEXT
+from relaxlang.codegen.native.support_text import STACK_APPLE, STACK_ELSEWHERE, STACK_LINUX, TEXT
 from relaxlang.ir.configuration.target import Target
 from relaxlang.runtime.memory import CHECKED, POOL
 from relaxlang.runtime.ndarray import NDArray, ShapeTuple
@@ -121,8 +121,14 @@ def _text(triple: str) -> str:
     text = TEXT + ALLOCATOR
     for name, value in _OFFSETS.items():
         text = text.replace("{" + name + "}", str(value))
-    stack = STACK_LINUX if "linux" in triple else STACK_ELSEWHERE
-    return f'target triple = "{triple}"\n{text}{stack}'
+    return f'target triple = "{triple}"\n{text}{stack_text(triple)}'
+
+
+def stack_text(triple: str) -> str:
+    """The function that tells how far the stack may grow, on a platform."""
+    if "linux" in triple:
+        return STACK_LINUX
+    return STACK_APPLE if "apple" in triple else STACK_ELSEWHERE
 
 
 def _compile(text: str, target: Target) -> bytes:

@@ -345,6 +345,24 @@ unknown:
 }
 """
 
+STACK_APPLE = r"""
+declare ptr @pthread_self()
+declare ptr @pthread_get_stackaddr_np(ptr)
+declare i64 @pthread_get_stacksize_np(ptr)
+
+define i64 @rlx_stack_limit() {
+  %self = call ptr @pthread_self()
+  %top = call ptr @pthread_get_stackaddr_np(ptr %self)
+  %size = call i64 @pthread_get_stacksize_np(ptr %self)
+  %end = ptrtoint ptr %top to i64
+  %bottom = sub i64 %end, %size
+  %quarter = lshr i64 %size, 2
+  %margin = call i64 @llvm.umin.i64(i64 %quarter, i64 1048576)
+  %least = add i64 %bottom, %margin
+  ret i64 %least
+}
+"""
+
 STACK_ELSEWHERE = r"""
 define i64 @rlx_stack_limit() {
   %here = call ptr @llvm.frameaddress.p0(i32 0)

@@ -15,11 +15,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from llvmlite import binding
 from native_programs import PROGRAMS, array
 
 import relaxlang
 from relaxlang.base.diagnostics import DiagnosticError
-from relaxlang.codegen.native.support import support
+from relaxlang.codegen import compile
+from relaxlang.codegen.native.support import _text, stack_text, support
 from relaxlang.runtime import registry
 from relaxlang.runtime.memory import POOL
 
@@ -291,3 +293,11 @@ def test_no_reference_is_lost():
         both()
     gc.collect()
     assert counts() == before
+
+
+@pytest.mark.parametrize("triple", ["x86_64-unknown-linux-gnu", "arm64-apple-darwin23", "x86_64-pc-windows-msvc"])
+def test_the_support_module_is_correct_on_every_platform(triple):
+    text = _text(triple)
+    assert "rlx_stack_limit" in stack_text(triple) and stack_text(triple) in text
+    compile.start()
+    binding.parse_assembly(text, binding.create_context()).verify()
