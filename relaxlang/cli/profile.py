@@ -61,12 +61,18 @@ def observe(call: Call) -> KernelProfile:
 
 def rows(c: Compilation, profile: KernelProfile) -> list[Row]:
     """The kernels of a profile, the one that took longest first. A built program has no work and lines to tell of."""
-    from relaxlang.codegen.peak import peak_bandwidth, peak_flops
-
     if c.is_built:
         return [Row(t, None) for t in profile.kernels()]
-    work = _Work(c.lowered)
-    lines = _lines(c.parsed, c.lowered, c.executable, profile)
+    return measured(profile, c.parsed, c.lowered, c.executable)
+
+
+def measured(profile: KernelProfile, module: IRModule, lowered: IRModule, executable: Executable) -> list[Row]:
+    """The kernels of a profile, the one that took longest first, with their work and where they come from: `lowered` is
+    what the executable was made of, `module` what was written."""
+    from relaxlang.codegen.peak import peak_bandwidth, peak_flops
+
+    work = _Work(lowered)
+    lines = _lines(module, lowered, executable, profile)
     made = []
     for t in profile.kernels(work.flops, lines):
         reached = None

@@ -8,9 +8,6 @@ from collections.abc import Iterator
 from relaxlang.ir.module import IRModule
 from relaxlang.ir.structural import structural_equal
 
-WIDTH = 100
-"""Columns of a side-by-side view when nothing else is asked for."""
-
 
 def changed_functions(old: IRModule, new: IRModule) -> tuple[list[str], list[str], list[str]]:
     """The functions that only `new` has, that only `old` has, and that differ."""
@@ -55,16 +52,17 @@ def diff_text(old: IRModule, new: IRModule, whole: bool = False) -> str:
     return "\n".join(lines[2:])
 
 
-def side_by_side(old: IRModule, new: IRModule, whole: bool = False, width: int = WIDTH) -> str:
+def side_by_side(old: IRModule, new: IRModule, whole: bool, width: int) -> str:
     """The two texts next to each other: `|` between lines that differ, `<` and `>` by lines that one side lacks."""
     first, second = _texts(old, new, whole)
     if first == second:
         return ""
     half = (width - 3) // 2
-    return "\n".join(f"{_cut(a, half)} {sign} {_cut(b, half)}".rstrip() for a, sign, b in _rows(first, second))
+    return "\n".join(f"{cut(a, half)} {sign} {cut(b, half)}".rstrip() for a, sign, b in _rows(first, second))
 
 
-def _cut(line: str, width: int) -> str:
+def cut(line: str, width: int) -> str:
+    """A line of exactly so many characters, shortened where it is longer."""
     return line.ljust(width) if len(line) <= width else line[: width - 1] + "…"
 
 

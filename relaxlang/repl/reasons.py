@@ -85,7 +85,8 @@ def compare_dimensions(function: relax.Function, a: object, b: object, at: Span)
     if one != two:
         apart = sorted(v.name for v in one ^ two)
         stand = f"{_listed(apart)} {'stands' if len(apart) == 1 else 'stand'} on one side alone"
-        lines.append(f"  {stand}: give equal dimensions one name, or check with `R.match_cast`")
+        how = "give equal dimensions one name" if one and two else "declare the dimension as that number"
+        lines.append(f"  {stand}: {how}, or check with `R.match_cast`")
     return "\n".join(lines)
 
 

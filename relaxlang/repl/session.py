@@ -38,6 +38,8 @@ from relaxlang.syntax.parser import parse_surface
 
 PROGRAMS = 8
 """How many built programs are kept, for modules and expressions that are run again."""
+WIDTH = 80
+"""Columns that drawings and side-by-side views take where no terminal says how many it has."""
 SLOW = 0.05
 """Seconds from which the time of compiling is worth mentioning."""
 
@@ -64,6 +66,7 @@ class Session:
         self.places: tuple[Place, ...] = ()
         self.editor: Callable[[str], str] | None = None
         self.warnings: list[Diagnostic] = []
+        self.width = WIDTH
         self.count = 0
         self.compiling = 0.0
         self.running = 0.0

@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, Any
 from relaxlang import driver
 from relaxlang.ir.module import IRModule
 from relaxlang.passes.base import PassContext, Sequential
-from relaxlang.passes.pipelines import MINIMUM, pipeline
+from relaxlang.passes.pipelines import AFTER_PLANNING, MINIMUM, pipeline
 
 if TYPE_CHECKING:
     from relaxlang.codegen.kernel import CompiledKernel
     from relaxlang.repl.lines import LineTable
     from relaxlang.runtime.module import RuntimeModule
     from relaxlang.runtime.vm import VirtualMachine
+
+
+PLANNING = "static-plan-block-memory"
 
 
 class Stages:
@@ -36,6 +39,27 @@ class Stages:
         from relaxlang.codegen.target import as_target
 
         return as_target(self.target_text or None)
+
+    @cached_property
+    def fused(self) -> IRModule:
+        """The module with its kernels as they are before loops are scheduled. Operators that the pipeline leaves become
+        kernels of their own."""
+        names = [p.name for p in self.passes]
+        end = min(names.index("schedule-cpu") if "schedule-cpu" in names else len(names), self._graph_passes)
+        return self._after(self._after(self.module, Sequential(self.passes[:end])), pipeline("legalize-ops"))
+
+    @cached_property
+    def before_planning(self) -> IRModule:
+        """The module just before memory is planned: every tensor has memory of its own."""
+        names = [p.name for p in self.passes]
+        end = next((i for i, name in enumerate(names) if name in (PLANNING, *AFTER_PLANNING)), len(names))
+        missing = [name for name in ("to-non-dataflow", "call-tir-rewrite") if name not in names[:end]]
+        return self._after(self.module, Sequential((*self.passes[:end], *(pipeline(name) for name in missing))))
+
+    @cached_property
+    def planned(self) -> IRModule:
+        """The module with its memory planned."""
+        return self._after(self.before_planning, pipeline(PLANNING))
 
     @cached_property
     def scheduled(self) -> IRModule:

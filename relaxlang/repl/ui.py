@@ -34,7 +34,7 @@ from relaxlang.repl.painting import painted
 from relaxlang.repl.plain import guarded_execute, submits
 from relaxlang.repl.prompts import CONTINUATION
 from relaxlang.repl.scope import signature
-from relaxlang.repl.session import Result, Session
+from relaxlang.repl.session import WIDTH, Result, Session
 from relaxlang.repl.status import status
 from relaxlang.repl.transcript import said
 from relaxlang.syntax.interactive import tokens
@@ -211,6 +211,7 @@ class Prompt:
                 return 0
 
     def _execute(self, text: str) -> bool:
+        self.session.width = shutil.get_terminal_size((WIDTH, 24)).columns
         try:
             return guarded_execute(self.session, text, self._show)
         except KeyboardInterrupt:

@@ -10,13 +10,13 @@ from relaxlang.base.diagnostics import fail
 from relaxlang.base.source import Source, Span
 from relaxlang.base.suggest import did_you_mean
 from relaxlang.repl.command import Command
-from relaxlang.repl.commands import debug, files, help, history, inspect, look, passes, run, schedule, why
+from relaxlang.repl.commands import debug, files, help, history, inspect, look, measure, passes, run, schedule, why
 
 GROUPS: dict[str, tuple[Command, ...]] = {
     "Module": files.COMMANDS,
     "Passes": passes.COMMANDS,
     "History": history.COMMANDS,
-    "Look": (*look.COMMANDS, *inspect.COMMANDS, *why.COMMANDS),
+    "Look": (*look.COMMANDS, *inspect.COMMANDS, *measure.COMMANDS, *why.COMMANDS),
     "Run": run.COMMANDS,
     "Schedule": schedule.COMMANDS,
     "Debug": debug.COMMANDS,

@@ -113,7 +113,7 @@ def diff(session: Session, argument: Span) -> Answer:
     old, new = _pair(session, [w.text for w in named])
     whole = any(w.text == "--all" for w in given)
     if any(w.text == "--side" for w in given):
-        return Answer(side_by_side(old, new, whole) or "no difference", "rlx")
+        return Answer(side_by_side(old, new, whole, session.width) or "no difference", "rlx")
     text = diff_text(old, new, whole)
     return Answer(f"{summary(old, new)}\n{text}" if text else "no difference", "diff")
 

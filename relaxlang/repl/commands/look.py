@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from relaxlang.analysis.uses import referenced_functions
 from relaxlang.base.diagnostics import fail
-from relaxlang.base.source import Span
+from relaxlang.base.source import Source, Span
 from relaxlang.ir import prim, relax
 from relaxlang.ir.module import AnyFunc, IRModule, function_info
 from relaxlang.ir.tir import PrimFunc
 from relaxlang.ir.visit import walk
 from relaxlang.repl.command import Answer, Choice, Command, flags, function_name, prefix_choices, require_module, words
+from relaxlang.repl.difference import cut
+from relaxlang.repl.drawing import as_dot
 from relaxlang.repl.scope import language_choices
 
 if TYPE_CHECKING:
@@ -77,17 +80,26 @@ def show(session: Session, argument: Span) -> Answer:
     """Show a stage."""
     _, rest = flags(argument, {})
     given = words(rest)
-    stage = "rlx"
-    named = []
-    for word in given:
-        if word.text in STAGES and word.text not in session.module:
-            stage = word.text
-        else:
-            named.append(word)
+    stages = [w for w in given if w.text in STAGES and w.text not in session.module]
+    named = [w for w in given if w not in stages]
     if len(named) > 1:
         fail("RLX7102", "one function is shown at a time", named[1], help=f"usage: `{SHOW_USAGE}`")
+    if len(stages) > 2:
+        fail("RLX7102", "two stages stand side by side, no more", stages[2], help=f"usage: `{SHOW_USAGE}`")
     require_module(session)
-    return STAGES[stage](session, named[0] if named else None)
+    shown = [STAGES[w.text](session, named[0] if named else None) for w in stages] or [
+        _rlx(session, named[0] if named else None)
+    ]
+    if len(shown) == 1:
+        return shown[0]
+    return Answer("\n".join(beside(shown[0].text, shown[1].text, session.width)))
+
+
+def beside(left: str, right: str, width: int) -> Iterator[str]:
+    """Two texts next to each other in lines of at most `width` characters; what is longer is cut."""
+    half = (width - 3) // 2
+    for a, b in zip_longest(left.split("\n"), right.split("\n"), fillvalue=""):
+        yield f"{cut(a, half)} │ {cut(b, half)}".rstrip()
 
 
 def _rlx(session: Session, word: Span | None) -> Answer:
@@ -150,12 +162,48 @@ def _vm(session: Session, word: Span | None) -> Answer:
     fail("RLX7103", f"the program has no function `{word.text}`", word)
 
 
+def _c(session: Session, word: Span | None) -> Answer:
+    from relaxlang.codegen.c import c_source
+
+    module = _stages(session, word).scheduled
+    kernels = {name: module.functions[name] for name in _reached(module, word, PrimFunc)}
+    return Answer(c_source({n: f for n, f in kernels.items() if isinstance(f, PrimFunc)}).rstrip("\n"), "c")
+
+
+def _dot(session: Session, word: Span | None) -> Answer:
+    name = relax_function(session, word)
+    function = session.module.functions[name]
+    assert isinstance(function, relax.Function)  # `relax_function` sees to it
+    return Answer(as_dot(function, name), "dot")
+
+
+def _memory(session: Session, word: Span | None) -> Answer:
+    from relaxlang.repl.commands.measure import memory
+
+    return memory(session, word if word is not None else Span(Source("<input>", ""), 0, 0))
+
+
+def relax_function(session: Session, word: Span | None) -> str:
+    """The Relax function that a word means; without one, `main` or the only one. RLX7102 when that is not clear."""
+    if word is not None:
+        name = function_name(session, word)
+        if not isinstance(session.module.functions[name], relax.Function):
+            fail("RLX7102", f"`{name}` is no Relax function", word, help="`:list` shows what is")
+        return name
+    require_module(session)
+    names = [n for n, _ in session.module.relax_functions()]
+    if "main" in names or len(names) == 1:
+        return "main" if "main" in names else names[0]
+    listed = f"there are {', '.join(f'`{n}`' for n in names[:12])}" if names else "the module has no Relax function"
+    fail("RLX7102", "it is not clear which function is meant", word, help=listed)
+
+
 STAGES: dict[str, Callable[[Session, Span | None], Answer]] = {
-    "rlx": _rlx, "tir": _tir, "llvm": _llvm, "asm": _asm, "vm": _vm,
+    "rlx": _rlx, "tir": _tir, "llvm": _llvm, "asm": _asm, "vm": _vm, "c": _c, "dot": _dot, "memory": _memory,
 }  # fmt: skip
 """What `:show` can show."""
 
-SHOW_USAGE = f":show [{'|'.join(STAGES)}] [FN]"
+SHOW_USAGE = f":show [{'|'.join(STAGES)}] [STAGE] [FN]"
 
 
 # --- types ------------------------------------------------------------------------------------------------------------
@@ -197,8 +245,9 @@ COMMANDS: tuple[Command, ...] = (
         "show",
         SHOW_USAGE,
         "print the module, or a later stage of it\nrlx: the module as it stands; tir: its "
-        "kernels after the pipeline's passes; llvm: LLVM IR before LLVM's\npasses; asm: assembly; vm: bytecode. With "
-        "a function: that one, and the kernels that it calls.",
+        "kernels after the pipeline's passes; llvm: LLVM IR before LLVM's\npasses; asm: assembly; vm: bytecode; c: the "
+        "kernels in C; dot: the graph for Graphviz; memory: as `:mem`.\nWith a function: that one, and the kernels "
+        "that it calls. With two stages, both side by side.",
         show,
         show_choices,
     ),

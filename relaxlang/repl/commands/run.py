@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +22,6 @@ from relaxlang.syntax import tree
 
 if TYPE_CHECKING:
     from relaxlang.repl.session import Session
-    from relaxlang.runtime.kernel import Kernel
 
 
 def run(session: Session, argument: Span) -> Answer:
@@ -123,72 +121,19 @@ def _unfinite(value: Any) -> str:
     return " and ".join(f"{n} {what}" for n, what in ((nan, "NaN"), (inf, "inf")) if n)
 
 
-# --- profile ----------------------------------------------------------------------------------------------------------
-class _Watched:
-    """A kernel that notes how often it runs, for how long, and how many bytes its tensors have."""
-
-    def __init__(self, kernel: Kernel) -> None:
-        self.kernel = kernel
-        self.name = kernel.name
-        self.signature = kernel.signature
-        self.calls = 0
-        self.seconds = 0.0
-        self.nbytes = 0
-
-    def run(self, *args: Any) -> None:
-        """Run the kernel."""
-        start = time.perf_counter()
-        self.kernel.run(*args)
-        self.seconds += time.perf_counter() - start
-        self.calls += 1
-        self.nbytes += sum(a.nbytes for a in args if isinstance(a, np.ndarray))
-
-
-PROFILE_RUNS = 10
-
-
 def profile(session: Session, argument: Span) -> Answer:
     """The time of each kernel."""
+    from relaxlang.cli.profile import measured as rows_of
+    from relaxlang.cli.profile import table
     from relaxlang.runtime.vm import VirtualMachine
 
     call = _prepared(session, argument)
-    program = session.stages(call.function).runnable
     if call.outputs:
         fail("RLX7102", f"`{call.function}` is a kernel itself", argument, help="`:time` measures it")
-    watched = {name: _Watched(kernel) for name, kernel in program.kernels.items()}
-    kernels: Mapping[str, Any] = watched
-    function = VirtualMachine(program.executable, mod=kernels)[call.function]
-    function(*call.args)
-    for kernel in watched.values():
-        kernel.calls, kernel.seconds, kernel.nbytes = 0, 0.0, 0
-    start = time.perf_counter()
-    for _ in range(PROFILE_RUNS):
-        function(*call.args)
-    total = time.perf_counter() - start
-    return Answer("\n".join([*call.notes, *_table([k for k in watched.values() if k.calls], total)]))
-
-
-def _table(kernels: list[_Watched], total: float) -> Iterable[str]:
-    rows = [("kernel", "calls", "time", "share", "GB/s")]
-    for kernel in sorted(kernels, key=lambda k: -k.seconds):
-        each = kernel.seconds / PROFILE_RUNS
-        rate = kernel.nbytes / max(kernel.seconds, 1e-12) / 1e9
-        rows.append(
-            (
-                kernel.name,
-                str(kernel.calls // PROFILE_RUNS),
-                duration(each),
-                f"{kernel.seconds / total:.1%}",
-                f"{rate:.3g}",
-            )
-        )
-    rest = max(total - sum(k.seconds for k in kernels), 0.0)
-    rows.append(("(around them)", "", duration(rest / PROFILE_RUNS), f"{rest / total:.1%}", ""))
-    rows.append(("total", "", duration(total / PROFILE_RUNS), "", ""))
-    widths = [max(len(row[k]) for row in rows) for k in range(5)]
-    for row in rows:
-        cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:]))]
-        yield "  ".join(cells).rstrip()
+    stages = session.stages(call.function)
+    made = VirtualMachine(stages.runnable).kernel_profile(call.function, *call.args)
+    rows = rows_of(made, stages.module, stages.lowered, stages.program.executable)
+    return Answer("\n".join([*call.notes, table(rows, made).rstrip("\n")]))
 
 
 def set_variable(session: Session, argument: Span) -> Answer:
@@ -233,7 +178,14 @@ COMMANDS: tuple[Command, ...] = (
         time_call,
         language_choices,
     ),
-    Command("profile", ":profile [FN(ARGS)]", "the time of each kernel of a call", profile, language_choices),
+    Command(
+        "profile",
+        ":profile [FN(ARGS)]",
+        "the kernels of a call: time, rates, share of this machine's peak\nThe peak is that of arithmetic or memory, "
+        "whichever a kernel comes nearer to, and is measured once.",
+        profile,
+        language_choices,
+    ),
     Command(
         "compare",
         ":compare [FN(ARGS)]",

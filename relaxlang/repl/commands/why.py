@@ -11,7 +11,7 @@ from relaxlang.ir import relax
 from relaxlang.ir.module import IRModule
 from relaxlang.ir.tir import PrimFunc
 from relaxlang.ir.visit import walk
-from relaxlang.passes.pipelines import MINIMUM, pipeline
+from relaxlang.passes.pipelines import pipeline
 from relaxlang.passes.relax.fuse_ops import explain_fusion
 from relaxlang.passes.relax.static_plan_block_memory import explain_reuse
 from relaxlang.repl.command import Answer, Choice, Command, needed, prefix_choices, require_module, words
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from relaxlang.repl.session import Session
 
 USAGE = ":why-not fuse A B | equal DIM1 DIM2 | reuse A B | vectorize LOOP [FN]"
-PLANNING = "static-plan-block-memory"
 
 
 def why_not(session: Session, argument: Span) -> Answer:
@@ -101,7 +100,7 @@ def _equal(session: Session, argument: Span) -> str:
 # --- reuse ------------------------------------------------------------------------------------------------------------
 def _reuse(session: Session, argument: Span) -> str:
     one, two = _two(argument, ":why-not reuse A B")
-    module, step = _planned(session), ""
+    module = session.stages().before_planning
     function = ""
     for word in (one, two):
         found = [n for n, f in session.module.relax_functions() if word.text in {p.name for p in f.params}]
@@ -112,24 +111,11 @@ def _reuse(session: Session, argument: Span) -> str:
         function = function or found[0]
         params = {p.name for n, f in session.module.relax_functions() if n == function for p in f.params}
         if word.text not in params and not bound_variables(module, word.text):
-            step = _removed(session, word.text)
-            return f"`{word.text}` has no memory: {step} made it a part of a kernel, or removed it"
+            return (
+                f"`{word.text}` has no memory: {_removed(session, word.text)} made it a part of a kernel, or removed it"
+            )
     answer = explain_reuse(module, one.text, two.text, function)
     return answer.reason
-
-
-def _planned(session: Session) -> IRModule:
-    """The module as memory is planned: after the pipeline's passes before that."""
-    module, context = session.module, pass_context(session)
-    names = []
-    for step in pipeline(session.state.pipeline).passes:
-        if step.name == PLANNING:
-            break
-        if step.name not in MINIMUM[2:]:
-            module = context.apply(step, module)
-            names.append(step.name)
-    missing = [name for name in MINIMUM[:2] if name not in names]
-    return context.apply(pipeline(",".join(missing)), module) if missing else module
 
 
 def _removed(session: Session, name: str) -> str:
