@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from relaxlang.cli.emit import Output
     from relaxlang.cli.run import Call, Request
     from relaxlang.cli.settings import Settings
+    from relaxlang.ir.module import IRModule
 
 _DEBUGGING = ("--check-passes", "--reduce")
 DONE, FAULTY_PROGRAM, USAGE, FAILED_RUN, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 3, 130, 141
@@ -89,7 +90,7 @@ def _run(words: Sequence[str], guard: CrashGuard) -> int:
             from relaxlang.cli.watch import watch
 
             return watch(line, reporter, lambda: _work(line, reporter, guard))
-        return _work(line, reporter, guard)
+        return _work(line, reporter, guard)[0]
     except RelaxlangError as fault:
         reporter.error(fault, in_program=False)
         return USAGE if _is_usage(fault) else FAULTY_PROGRAM
@@ -97,13 +98,14 @@ def _run(words: Sequence[str], guard: CrashGuard) -> int:
         reporter.finish()
 
 
-def _work(line: CommandLine, reporter: Reporter, guard: CrashGuard) -> int:
-    """What is to be done with the files; the exit code."""
+def _work(line: CommandLine, reporter: Reporter, guard: CrashGuard) -> tuple[int, set[str]]:
+    """What is to be done with the files; the exit code, and for `--watch` the sources that were read."""
     if line.has("--fmt") or line.has("--fix"):
         from relaxlang.cli.rewrite import rewrite
 
-        return rewrite(line, reporter)
-    return _Session(line, reporter, guard).run()
+        return rewrite(line, reporter), set()
+    session = _Session(line, reporter, guard)
+    return session.run(), session.sources
 
 
 def _asked_style(words: Sequence[str]) -> str:
@@ -147,6 +149,14 @@ def _is_usage(fault: RelaxlangError) -> bool:
     return isinstance(fault, DiagnosticError) and all(d.code.startswith("RLX70") for d in fault.diagnostics)
 
 
+def _sources(mod: IRModule) -> set[str]:
+    """The names of the texts that a module was read from: its file, and those included there."""
+    from relaxlang.ir.visit import walk
+
+    spans = (node.span for function in mod.functions.values() for node in walk(function))
+    return {span.source.name for span in spans if span is not None}
+
+
 class _Session:
     """The work on the files of a command line."""
 
@@ -157,6 +167,7 @@ class _Session:
         self.line = line
         self.reporter = reporter
         self.guard = guard
+        self.sources: set[str] = set()
         reporter.status = status_line()
         self.clock = Clock(reporter.status)
 
@@ -238,6 +249,8 @@ class _Session:
 
     def _failed(self, fault: RelaxlangError) -> int:
         usage = _is_usage(fault)
+        if isinstance(fault, DiagnosticError):
+            self.sources.update(d.span.source.name for d in fault.diagnostics if d.span is not None)
         self.reporter.error(fault, in_program=not usage)
         return USAGE if usage else FAULTY_PROGRAM
 
@@ -245,7 +258,9 @@ class _Session:
         from relaxlang.cli.emit import emit
 
         if not compilation.is_built:
-            _ = compilation.parsed
+            parsed = compilation.parsed
+            if self.line.has("--watch"):
+                self.sources |= _sources(parsed)
         if compilation.warnings and not self.line.has("--verify-diagnostics"):
             self.reporter.warn(compilation.warnings)
         if request is not None and any(self.line.has(option) for option in _DEBUGGING):

@@ -17,39 +17,43 @@ Stamp = tuple[int, int, int]
 
 
 def watch(
-    line: CommandLine, reporter: Reporter, work: Callable[[], int], pause: Callable[[float], object] = time.sleep
+    line: CommandLine,
+    reporter: Reporter,
+    work: Callable[[], tuple[int, Iterable[str]]],
+    pause: Callable[[float], object] = time.sleep,
 ) -> int:
-    """Do the work, and again after each change of an input file, until `pause` raises: Ctrl-C, as a rule.
+    """Do the work, and again after each change of a file, until `pause` raises: Ctrl-C, as a rule.
 
-    A file that is missing is waited for: editors replace files by moving a new one to their place. RLX7003 when
-    there is nothing that can be watched.
+    The files are those of the command line and those that the work came by, such as included ones: `work` gives its
+    exit code and their names. A file that is missing is waited for: editors replace files by moving a new one to their
+    place. RLX7003 when there is nothing that can be watched.
     """
     if "-" in line.files:
         fail("RLX7003", "`--watch` looks at files, and `-` is none")
-    seen = stamps(line.files)
-    status = _work(reporter, work)
+    names = list(line.files)
     while True:
-        names = ", ".join(f"`{name}`" for name in line.files)
-        reporter.note(f"watching {names}; the last exit code is {status}, Ctrl-C ends")
-        seen = _changed(line.files, seen, pause)
-        status = _work(reporter, work)
+        seen = stamps(names)
+        try:
+            status, found = work()
+        finally:
+            reporter.finish()
+            reporter.reported.clear()
+        known = {os.path.realpath(name) for name in line.files}
+        more = sorted({name for name in found if os.path.isfile(name) and os.path.realpath(name) not in known})
+        seen = [*seen[: len(line.files)], *stamps(more)]
+        names = [*line.files, *more]
+        listed = ", ".join(f"`{name}`" for name in names)
+        reporter.note(f"watching {listed}; the last exit code is {status}, Ctrl-C ends")
+        _wait(names, seen, pause)
 
 
-def _work(reporter: Reporter, work: Callable[[], int]) -> int:
-    try:
-        return work()
-    finally:
-        reporter.finish()
-        reporter.reported.clear()
-
-
-def _changed(files: Iterable[str], seen: list[Stamp | None], pause: Callable[[float], object]) -> list[Stamp | None]:
+def _wait(names: Iterable[str], seen: list[Stamp | None], pause: Callable[[float], object]) -> None:
     """Wait until a file is another one, and all are there."""
     while True:
         pause(INTERVAL)
-        now = stamps(files)
+        now = stamps(names)
         if now != seen and None not in now:
-            return now
+            return
 
 
 def stamps(files: Iterable[str]) -> list[Stamp | None]:

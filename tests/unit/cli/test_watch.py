@@ -21,7 +21,7 @@ def test_work_is_done_again_when_a_file_changes(tmp_path, capsys):
 
     def work():
         seen.append(path.read_text())
-        return len(seen)
+        return len(seen), [str(path), "nowhere"]
 
     def pause(seconds):
         what = next(looks)
@@ -62,6 +62,27 @@ def test_relaxc_watches(run, monkeypatch, tmp_path):
     done = run("mlp.rlx", "--watch", "--emit=rlx")
     assert done.code == 130 and "R.matmul" in done.out and "R.add" in done.out
     assert run("-", "--watch").code == 2
+
+
+def test_included_files_are_watched_too(run, monkeypatch, tmp_path):
+    text = "@R.function\ndef f(x: R.Tensor((2,), 'float32')):\n    return R.{}(x)\n"
+    whole = "part = I.include('part.rlx')\n" + text.replace("def f", "def main").format("add").replace(
+        "R.add", "part.f"
+    )
+    (tmp_path / "part.rlx").write_text(text.format("exp"))
+    (tmp_path / "all.rlx").write_text(whole)
+    edits = iter(["other(", "negative"])
+
+    def pause(seconds):
+        edit = next(edits, None)
+        if edit is None:
+            raise KeyboardInterrupt
+        (tmp_path / "part.rlx").write_text(text.format(edit))
+
+    monkeypatch.setattr(watch, "__defaults__", (pause,))
+    done = run("all.rlx", "--watch", "--emit=rlx")
+    assert done.code == 130 and "R.exp" in done.out and "R.negative" in done.out
+    assert "watching `all.rlx`, `part.rlx`; the last exit code is 1" in done.err
 
 
 def test_the_status_line():
