@@ -9,7 +9,7 @@ from relaxlang.frontend.onnx.node import Node
 from relaxlang.frontend.onnx.types import element_type, tensor_data
 from relaxlang.frontend.onnx.values import Dim, Known, Result, Value
 from relaxlang.ir import prim, relax
-from relaxlang.ir.prim import INT64
+from relaxlang.ir.prim import INT64, PrimExpr
 from relaxlang.ir.struct_info import tensor_info
 from relaxlang.ops import python_api as op
 
@@ -221,8 +221,9 @@ def range_(g: Graph, n: Node) -> Value:
     """Range: from start below limit in steps."""
     values = n.inputs[:3]
     of = g.dtype(values[0])
-    if of.is_integer:
-        start, limit, delta = (g.scalar(v, "a bound of the range") for v in values)
+    whole = [_whole(v) for v in values]
+    if of.is_integer or (all(v is not None for v in whole) and not all(isinstance(v, int) for v in whole)):
+        start, limit, delta = (g.scalar(v, "a bound of the range") if w is None else w for v, w in zip(values, whole))
         if isinstance(delta, int) and delta == 1 and not isinstance(length := g.simplify(limit - start), int):
             made = g.bb.emit(op.arange(start, limit, 1, dtype=of))
             # The operator does not know that the dimension of another tensor is not negative.
@@ -238,6 +239,16 @@ def range_(g: Graph, n: Node) -> Value:
     count = g.bb.emit(op.maximum(op.astype(wide, "int64"), relax.Constant(np.array(0, dtype=np.int64))))
     places = op.arange(0, g.scalar(count, "the length of the range"), 1, dtype="int64")
     return op.add(op.multiply(op.astype(places, of), step), first)
+
+
+def _whole(value: Value) -> Dim | None:
+    """The only element of a known tensor, when it is a whole number; floats that depend on dimensions are."""
+    if not isinstance(value, Known) or value.data.size != 1:
+        return None
+    element = value.data.reshape(-1)[0]
+    if isinstance(element, PrimExpr):
+        return element
+    return int(element) if float(element).is_integer() else None
 
 
 def eye_like(g: Graph, n: Node) -> Value:
