@@ -121,13 +121,13 @@ def test_memory_goes_back_on_errors():
     """
 
     def fails(value: Any) -> None:
-        if len(value) == 700:
+        if len(value) == 200:
             raise ValueError("not this one")
 
     registry.register_func("test.native.fails", fails, override=True)
     main = native(module(text))["main"]
-    x, y = array(700), array(701)
-    assert main(y, y).shape == (701,)
+    x, y = array(200), array(201)
+    assert main(y, y).shape == (201,)
 
     def fail_in_python_and_in_a_kernel() -> int:
         for bad in ((x, x), (y, x)):
@@ -137,7 +137,7 @@ def test_memory_goes_back_on_errors():
         return support().idle
 
     idle = fail_in_python_and_in_a_kernel()
-    assert all(fail_in_python_and_in_a_kernel() == idle > 0 for _ in range(50))  # the same blocks, all of them back
+    assert all(fail_in_python_and_in_a_kernel() == idle > 0 for _ in range(20))  # the same blocks, all of them back
     POOL.clear()
     assert support().idle == 0
 
