@@ -10,7 +10,9 @@ conditions, tuples of these) and references to Python objects elsewhere. The cod
 which is also the lock of the allocator; it is let go around kernels that touch much memory.
 
 Reading order: `layout` (what is read of CPython's and numpy's objects, verified), `support` (the allocator and what
-else every program calls, compiled once per process), `kinds` and `values`, `frame` (registers, ownership, control
-flow), `instructions` with `builtins`, `shapes` and `kernels` (one instruction at a time), `entry` (the functions that
-Python calls), `helpers` (what runs in Python), `program` (linking).
+else every program calls, compiled once per process; its LLVM text is in `allocator_text` and `support_text`), `kinds`
+(how values are held), `table` (what code refers to that only exists in a process) and `program_text`, `flow` (blocks
+and live registers), `frame` (registers, ownership, where paths meet), `emitter` (a function, instruction by
+instruction) with the fast paths of `checks`, `kernels` and `builtins`, `entry` (the functions that Python calls),
+`helpers` (what runs in Python), `program` (linking).
 """
