@@ -10,8 +10,8 @@ symbolic dimensions of these names; what models compute from shapes is computed 
 and what is left of it becomes dimensions that are read at run time.
 
 Reading order: `values` (what stands for a value), `model` (files and versions), `types`, `node`, `graph` (the walk, and
-what converters may ask), `folding` (shape arithmetic), `functions` (operators that are functions), `operators` (the table
-of converters, which are in `elementwise`, `reduce`, `shape`, `linalg`, `window`, `norm`, `index`, `image` with
+what converters may ask), `folding` (shape arithmetic), `functions` (operators that are functions), `operators` (the
+table of converters, which are in `elementwise`, `reduce`, `shape`, `linalg`, `window`, `norm`, `index`, `image` with
 `resampling`, `quantize`, `recurrent`, `control` with `loops`, and `contrib`), `importer`.
 """
 

@@ -88,9 +88,9 @@ def _array(ev: ModuleEvaluator, node: tree.Call, data: Any, dtype: Any, shape: A
             return made if shape is None else made.reshape(shape)
         return array_from_text(data, of, tuple(shape or ()), ev.unit.arrays)
     except (ValueError, TypeError, OverflowError) as fault:
-        store = ev.unit.arrays
-        beside = isinstance(store, SideFile) and isinstance(data, str) and data.startswith("sha256:")
-        help = f"the large constants of a text are in the file beside it, here `{store.path}`" if beside else ""
+        store, help = ev.unit.arrays, ""
+        if isinstance(store, SideFile) and isinstance(data, str) and data.startswith("sha256:"):
+            help = f"the large constants of a text are in the file beside it, here `{store.path}`"
         raise error("RLX0128", f"this is no array of `{of}`: {fault}", node.span, help=help) from None
 
 
