@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from relaxlang.cli.configuration import SETTINGS
 from relaxlang.cli.options import GROUPS, Option
 
 USAGE_TEXT = """\
@@ -30,6 +31,8 @@ def help_text(everything: bool) -> str:
         from relaxlang.cli.build_options import TITLE, composed_options
 
         parts.append("\n".join([TITLE + ":", *(row for c in composed_options() for row in _rows(c.option))]))
+        parts.append("\n".join(["Settings, in `[tool.relaxlang]` of pyproject.toml or as `RELAXLANG_TARGET` and so on:",
+                                *("  " + line for line in _wrapped(", ".join(SETTINGS)))]))  # fmt: skip
     return "\n\n".join([*parts, EPILOG]) + "\n"
 
 

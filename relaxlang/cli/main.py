@@ -355,4 +355,5 @@ class _Session:
             made = profile.observe(call)
         self.clock.add_kernels(made.runs)
         if self.line.has("--profile"):
-            self.reporter.say(profile.table(profile.rows(compilation, made), made))
+            show = profile.as_json if self.line.value("--profile") == "json" else profile.table
+            self.reporter.say(show(profile.rows(compilation, made), made))

@@ -129,7 +129,13 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         _value("--rtol", "R", "relative tolerance of --expect and --compare, default 1e-5", (), True),
         _value("--atol", "A", "absolute tolerance of --expect and --compare, default 1e-6", (), True),
         _value("--repeat", "N", "run N times and print the times", (), True),
-        _flag("--profile", "time, share, rates and nearness to the machine's peak of each kernel"),
+        Option(
+            ("--profile",),
+            "maybe",
+            "json",
+            "time, share, rates and nearness to the machine's peak of each kernel",
+            ("json",),
+        ),
         _flag("--compare", "interpret the program too; exit with 3 when the compiled code gives something else", True),
     ),
     "Diagnostics": (

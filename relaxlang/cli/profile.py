@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -142,6 +143,18 @@ def table(rows: Sequence[Row], profile: KernelProfile) -> str:
     lines = ["  ".join(c.ljust(w) if k in left else c.rjust(w) for k, (c, w) in enumerate(zip(row, widths))).rstrip()
              for row in cells]  # fmt: skip
     return "\n".join([*lines, summary(rows, profile)]) + "\n"
+
+
+def as_json(rows: Sequence[Row], profile: KernelProfile) -> str:
+    """The profile as one JSON object on one line; times are seconds, rates are per second, `peak` is a share."""
+    kernels = [
+        {
+            "kernel": t.kernel, "function": t.function, "pc": t.pc, "source": t.line, "calls": t.calls,
+            "seconds": t.seconds, "share": t.share, "flops": t.flops, "bytes": t.nbytes, "peak": peak,
+        }
+        for t, peak in rows
+    ]  # fmt: skip
+    return json.dumps({"seconds": profile.seconds, "kernels": kernels}) + "\n"
 
 
 def summary(rows: Sequence[Row], profile: KernelProfile) -> str:

@@ -102,6 +102,10 @@ def test_profiles(run):
     assert rows["matmul"][7] == "mlp.rlx:6 (y)" and rows["relu"][7] == "mlp.rlx:7 (z)"
     assert all(row[1] == "1" and float(row[6]) > 0 for row in rows.values())
     assert abs(sum(float(row[3]) for row in rows.values()) - 100) < 0.3
+    told = json.loads(run("mlp.rlx", "--run", "--random=0", "--dim=n=16", "--profile=json").err)
+    (kernel,) = told["kernels"]
+    assert kernel["kernel"] == "fused_matmul_relu" and kernel["bytes"] == 4 * (16 * 4 + 4 * 3 + 16 * 3)
+    assert kernel["flops"] >= 2 * 16 * 4 * 3 and kernel["share"] == 1 and 0 < kernel["seconds"] < told["seconds"]
     last = done.err.splitlines()[-1]
     assert last.startswith("kernels: ") and "GFLOP/s of float32 a processor" in last
 
