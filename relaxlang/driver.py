@@ -16,6 +16,7 @@ from relaxlang.syntax.parser import decode_source
 if TYPE_CHECKING:
     from relaxlang.ir.tir import PrimFunc
     from relaxlang.passes.base import Pass, PassContext
+    from relaxlang.runtime.kernel import Kernel
     from relaxlang.runtime.module import RuntimeModule
 
 LARGE = 1 << 14
@@ -136,9 +137,27 @@ def evaluate(func: PrimFunc, args: list[Any]) -> None:
     if sum(a.size for a in args) < LARGE:
         run(IRModule({"kernel": func}), "kernel", *args)
         return
-    from relaxlang.codegen.kernel import build_kernels, load_kernels
+    _compiled(func)(*args)
 
-    load_kernels(build_kernels({"kernel": func}))["kernel"](*args)
+
+_recent: list[tuple[int, PrimFunc, Kernel]] = []
+"""Kernels that were compiled to be run while compiling: layers of a network need the same ones again and again."""
+RECENT = 16
+
+
+def _compiled(func: PrimFunc) -> Kernel:
+    """The kernel of a PrimFunc; one that does the same and was compiled lately serves again."""
+    from relaxlang.codegen.kernel import build_kernels, load_kernels
+    from relaxlang.ir.structural import structural_equal, structural_hash
+
+    key = structural_hash(func)
+    for known, other, kernel in list(_recent):
+        if known == key and structural_equal(func, other):
+            return kernel
+    made = load_kernels(build_kernels({"kernel": func}))["kernel"]
+    _recent[RECENT - 1 :] = []
+    _recent.insert(0, (key, func, made))
+    return made
 
 
 def build(
