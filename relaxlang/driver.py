@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -143,6 +144,7 @@ def evaluate(func: PrimFunc, args: list[Any]) -> None:
 _recent: list[tuple[int, PrimFunc, Kernel]] = []
 """Kernels that were compiled to be run while compiling: layers of a network need the same ones again and again."""
 RECENT = 16
+atexit.register(_recent.clear)  # code is given back while what gave it is still there
 
 
 def _compiled(func: PrimFunc) -> Kernel:
