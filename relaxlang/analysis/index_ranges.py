@@ -10,11 +10,14 @@ from collections.abc import Iterable
 from math import inf
 
 from relaxlang.base.diagnostics import Diagnostic, DiagnosticError
+from relaxlang.base.node import Node
 from relaxlang.base.recursion import deep_recursion
 from relaxlang.base.source import Span
 from relaxlang.ir import prim, tir
-from relaxlang.ir.visit import Visitor, on, walk
+from relaxlang.ir.visit import LEAVES, Visitor, children, on, walk
 
+_PARTLY = (prim.Select, prim.And, prim.Or, prim.Let, prim.Reduce)
+"""Expressions with operands that may not be computed."""
 _ENDS = (tir.AssertStmt, tir.Break, tir.Continue, tir.Evaluate)
 
 Sum = dict[prim.Var | None, int]
@@ -79,7 +82,7 @@ class _Finder(Visitor):
     @on(tir.IfThenElse)
     def conditional(self, node: tir.IfThenElse) -> None:
         """What stands under a condition may not run; the condition itself does."""
-        self.visit(node.condition)
+        self.values(node.condition)
         self.leave_alone(node)
 
     @on(tir.While, tir.AttrStmt, tir.LetStmt, tir.DeclBuffer, tir.BufferRealize)
@@ -97,26 +100,19 @@ class _Finder(Visitor):
         """An element is written."""
         if node.predicate is None:
             self.access(node.buffer, node.indices, node.span)
-        for part in (*node.indices, node.value):
-            self.visit(part)
+        self.values(*node.indices, node.value)
 
     # --- expressions --------------------------------------------------------------------------------------------------
-    @on(prim.BufferLoad)
-    def load(self, node: prim.BufferLoad) -> None:
-        """An element is read."""
-        if node.predicate is None:
-            self.access(node.buffer, node.indices, node.span)
-        self.below(node)
-
-    @on(prim.Select, prim.And, prim.Or, prim.Let, prim.Reduce)
-    def partly(self, node: prim.PrimExpr) -> None:
-        """Operands that may not be computed."""
-
-    @on(prim.Call)
-    def call(self, node: prim.Call) -> None:
-        """A call; the branches of a conditional may not be computed."""
-        if node.op != "if_then_else":
-            self.below(node)
+    def values(self, *parts: prim.PrimExpr) -> None:
+        """What is computed whenever the expressions are; without recursion, since sums may be long."""
+        waiting: list[Node] = list(reversed(parts))
+        while waiting:
+            one = waiting.pop()
+            if isinstance(one, prim.BufferLoad) and one.predicate is None:
+                self.access(one.buffer, one.indices, one.span)
+            branches = isinstance(one, prim.Call) and one.op == "if_then_else"
+            if not branches and not isinstance(one, _PARTLY) and one.__class__ not in LEAVES:
+                waiting.extend(reversed(list(children(one))))
 
     # --- accesses -----------------------------------------------------------------------------------------------------
     def access(self, buffer: tir.Buffer, indices: tuple[prim.PrimExpr, ...], span: Span | None) -> None:
