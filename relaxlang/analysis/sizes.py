@@ -36,9 +36,15 @@ class Sizes:
         return self.analyzer.simplify(total)
 
     def most(self, size: PrimExpr) -> int | None:
-        """The largest value of a size; None when it has no bound."""
+        """The largest value of a size, when its dimensions are said to have one; None when it has no bound.
+
+        That an expression has a greatest value by itself, as the length of `x[:1000000000]` has, means nothing: nobody
+        wants so much memory.
+        """
         if isinstance(size, IntImm):
             return size.value
+        if any(self.bounds.get(var.name) is None for var in free_vars(size)):
+            return None
         high = self.analyzer.const_int_bound(size).max
         return None if high == inf else int(high)
 

@@ -219,3 +219,18 @@ def test_random_programs(seed: int) -> None:
     assert_same(Interpreter(made, verify=True).run("main", *args), want)
     assert_same(run(made, *args), want)
     assert_same(relaxlang.VirtualMachine(relaxlang.build(mod), relaxlang.cpu())["main"](*args), want)
+
+
+def test_a_bound_that_nobody_stated_is_not_allocated() -> None:
+    mod = relaxlang.parse("""
+@R.function
+def main(x: R.Tensor((n, 4, 8, 8), "float32"), w: R.Tensor((4, 4, 3, 3), "float32")):
+    with R.dataflow():
+        a = R.strided_slice(x, axes=[0], begin=[0], end=[1000000000])
+        b = R.nn.conv2d(a, w, padding=1)
+        c = R.nn.conv2d(b, w, padding=1)
+        R.output(c)
+    return c
+""")
+    vm = relaxlang.VirtualMachine(relaxlang.build(mod))
+    assert vm["main"](np.ones((2, 4, 8, 8), "float32"), np.ones((4, 4, 3, 3), "float32")).shape == (2, 4, 8, 8)
