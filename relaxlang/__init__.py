@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from relaxlang.ir.module import IRModule
     from relaxlang.ir.structural import assert_structural_equal, structural_equal, structural_hash
     from relaxlang.ops import python_api as op
+    from relaxlang.runtime.c_function import register_c_function
     from relaxlang.runtime.device import cpu
     from relaxlang.runtime.ndarray import NDArray, ShapeTuple, array
     from relaxlang.runtime.registry import get_global_func, register_func
@@ -44,8 +45,8 @@ __all__ = [
     "__version__", "BlockBuilder", "CompilerConfig", "DiagnosticError", "Executor", "IRModule", "NDArray",
     "RelaxlangError", "Runtime", "Schedule", "ShapeTuple", "Target", "Var", "VirtualMachine", "array",
     "assert_structural_equal", "build", "const", "cpu", "dpl", "estimate_memory_usage", "get_global_func", "interpret",
-    "load", "load_module", "lower", "op", "parse", "register_func", "script", "set_num_threads", "struct_info",
-    "structural_equal", "structural_hash", "te", "transform",
+    "load", "load_module", "lower", "op", "parse", "register_c_function", "register_func", "script", "set_num_threads",
+    "struct_info", "structural_equal", "structural_hash", "te", "transform",
 ]  # fmt: skip
 
 # Where each lazily imported name lives; one that names no attribute is the module itself.
@@ -75,6 +76,7 @@ _HOMES = {
     "lower": "driver:lower",
     "op": "ops.python_api",
     "parse": "driver:parse",
+    "register_c_function": "runtime.c_function:register_c_function",
     "register_func": "runtime.registry:register_func",
     "script": "script",
     "set_num_threads": "codegen.pool:set_num_threads",

@@ -6,6 +6,7 @@
 | `RELAXLANG_CACHE` | `0` turns the on-disk cache off | `1` |
 | `RELAXLANG_STATE_DIR` | directory of the REPL's history | `relaxlang` in the user's state directory |
 | `RELAXLANG_NUM_THREADS` | threads of parallel loops | the processors that this process may use |
+| `RELAXLANG_BLAS` | path of the BLAS library that programs call | a wheel's, else the system's |
 | `RELAXLANG_CHECK` | `1`: verify the module after every pass, freeze IR nodes | `0` |
 | `RELAXLANG_TRACEBACK` | `1`: show Python's traceback of an internal error | `0` |
 
@@ -54,6 +55,11 @@ class Config:
         if not text.isdecimal() or int(text) < 1:
             raise RelaxlangError(f"RELAXLANG_NUM_THREADS must be a whole number from 1, not `{text}`")
         return int(text)
+
+    @property
+    def blas(self) -> str:
+        """The path of the BLAS library to use, empty where nothing is said."""
+        return self._environ.get("RELAXLANG_BLAS", "").strip()
 
     @property
     def check(self) -> bool:

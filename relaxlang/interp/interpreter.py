@@ -25,7 +25,7 @@ from relaxlang.runtime.builtins import BUILTINS
 from relaxlang.runtime.errors import blame, unknown_function
 from relaxlang.runtime.ndarray import ShapeTuple, as_tensor, is_tensor
 from relaxlang.runtime.params import convert
-from relaxlang.runtime.registry import PackedFunc, find_func, list_global_func_names
+from relaxlang.runtime.registry import LinkedFunction, PackedFunc, find_func, list_global_func_names
 
 MAX_DEPTH = 2000  # calls within calls of Relax functions
 
@@ -141,7 +141,9 @@ class Interpreter:
         found = self._packed(name)
         if found is None:
             unknown_function(name, "there is no packed function", list_global_func_names())
-        function, trusted = found, BUILTINS.get(name) is found
+        if isinstance(found, LinkedFunction):
+            found.link()
+        function, trusted = found, BUILTINS.get(name) is found or isinstance(found, LinkedFunction)
 
         def call(*args: Any) -> Any:
             if trusted:

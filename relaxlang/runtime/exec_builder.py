@@ -10,6 +10,7 @@ import numpy as np
 
 from relaxlang.base.diagnostics import fail
 from relaxlang.base.dtype import DType
+from relaxlang.runtime.c_function import CFunction
 from relaxlang.runtime.executable import (
     IMMEDIATE_BITS,
     VM,
@@ -17,6 +18,7 @@ from relaxlang.runtime.executable import (
     Arg,
     Call,
     Constant,
+    Declaration,
     Executable,
     Func,
     Function,
@@ -33,6 +35,7 @@ from relaxlang.runtime.executable import (
 )
 from relaxlang.runtime.kernel import KernelSignature
 from relaxlang.runtime.ndarray import NDArray, array, as_tensor
+from relaxlang.runtime.registry import find_func
 
 
 class Label:
@@ -177,7 +180,7 @@ class ExecBuilder:
 
     def get(self, objects: tuple[ObjectCode, ...] = ()) -> Executable:
         """The finished executable; RLX6014 when a reference does not fit."""
-        functions = tuple(self._defined.get(name) or PackedFunction(name) for name in self._names)
+        functions = tuple(self._defined.get(name) or PackedFunction(name, _declaration(name)) for name in self._names)
         return Executable(functions, tuple(self._instructions), tuple(c for c, _ in self._constants), objects)
 
     def _body(self) -> _Body:
@@ -205,6 +208,12 @@ class _Body:
             offset = label.at - at
             self.code[at] = If(jump.cond, offset) if isinstance(jump, If) else Goto(offset)
         return self.code
+
+
+def _declaration(name: str) -> Declaration | None:
+    """What the file says of a packed function that is a C function."""
+    found = find_func(name)
+    return found.declaration if isinstance(found, CFunction) else None
 
 
 def _constant(value: Any) -> Any:

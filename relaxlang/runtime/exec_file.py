@@ -25,6 +25,7 @@ from relaxlang.runtime.executable import (
     Arg,
     Call,
     Constant,
+    Declaration,
     Executable,
     Func,
     Function,
@@ -64,7 +65,13 @@ def encode(ex: Executable) -> bytes:
     functions = tuple(_function_value(f) for f in ex.functions)
     objects = tuple((o.code, o.triple, o.cpu, o.features) for o in ex.objects)
     payload = encode_value((functions, words, ex.constants, objects))
-    return _HEADER.pack(MAGIC, FORMAT_VERSION, 0, len(payload), hashlib.sha256(payload).digest()) + payload
+    return _HEADER.pack(MAGIC, _version(ex), 0, len(payload), hashlib.sha256(payload).digest()) + payload
+
+
+def _version(ex: Executable) -> int:
+    """The first version that can say what an executable holds: what calls no C functions is read by older releases."""
+    declared = any(isinstance(f, PackedFunction) and f.declaration is not None for f in ex.functions)
+    return FORMAT_VERSION if declared else 1
 
 
 def decode(data: bytes | memoryview, name: str) -> Executable:
@@ -107,7 +114,7 @@ def _damaged(name: str, why: str) -> NoReturn:
 
 def _function_value(function: Function) -> tuple[Any, ...]:
     if isinstance(function, PackedFunction):
-        return (0, function.name)
+        return (0, function.name, *(function.declaration or ()))
     if isinstance(function, VMFunction):
         return (1, function.name, function.start, function.count, function.params, function.registers)
     signature = function.signature
@@ -123,6 +130,9 @@ def _function(value: tuple[Any, ...]) -> Function:
     _strings(name)
     if kind == 0 and not rest:
         return PackedFunction(name)
+    if kind == 0:
+        _strings(*rest)
+        return PackedFunction(name, Declaration(*rest))
     if kind == 1:
         start, count, params, registers = rest
         _strings(*params)

@@ -20,6 +20,7 @@ from relaxlang.runtime.executable import (
     Arg,
     Call,
     Constant,
+    Declaration,
     Executable,
     Func,
     Function,
@@ -160,8 +161,9 @@ class _Parser:
         name = self._name()
         function: Function
         if self._maybe("packed_func"):
+            declaration = self._declaration() if self._maybe("(") else None
             self._sign(";")
-            function = PackedFunction(name)
+            function = PackedFunction(name, declaration)
         elif self._maybe("kernel"):
             function = KernelFunction(self._signature(name))
             self._sign(";")
@@ -176,6 +178,15 @@ class _Parser:
                 pass
             function = VMFunction(name, start, len(self.instructions) - start, params, registers)
         self.functions.append((name, function))
+
+    def _declaration(self) -> Declaration:
+        library = self._string()
+        self._sign(",")
+        symbol = self._string()
+        self._sign(",")
+        signature = self._string()
+        self._sign(")")
+        return Declaration(library, symbol, signature)
 
     # Code
 

@@ -75,7 +75,8 @@ def name_text(name: str) -> str:
 def _function(ex: Executable, function: Function) -> str:
     name = name_text(function.name)
     if isinstance(function, PackedFunction):
-        return f"@{name} packed_func;"
+        declared = ", ".join(json.dumps(part) for part in function.declaration or ())
+        return f"@{name} packed_func({declared});" if declared else f"@{name} packed_func;"
     if isinstance(function, KernelFunction):
         return f"@{name} {signature_text(function.signature)};"
     code = ex.instructions[function.start : function.start + function.count]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 
@@ -20,7 +20,8 @@ from relaxlang.runtime.kernel_signature import KernelSignature
 from relaxlang.runtime.memory import format_bytes
 from relaxlang.runtime.ndarray import NDArray, ShapeTuple, dtype_name, shape_text
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+"""1: the first; 2: with declarations of C functions."""
 IMMEDIATE_BITS = 56
 MAX_CONSTANT_DEPTH = 64
 MAX_REGISTERS = 1 << 20
@@ -105,11 +106,20 @@ class VMFunction:
     registers: int
 
 
+class Declaration(NamedTuple):
+    """Where a C function is, and how it is called (`runtime.c_function`)."""
+
+    library: str
+    symbol: str
+    signature: str
+
+
 @dataclass(frozen=True, slots=True)
 class PackedFunction:
-    """A builtin or a packed function, found by name when the program runs."""
+    """A builtin or a packed function, found by name when the program runs; a C function with its declaration."""
 
     name: str
+    declaration: Declaration | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +221,10 @@ class Executable:
         ]
         for kind, label in kinds.items():
             lines.append(f"  {label.capitalize()}: {sum(type(f) is kind for f in self.functions)}")
+        for function in self.functions:
+            if isinstance(function, PackedFunction) and function.declaration is not None:
+                library, symbol, _ = function.declaration
+                lines.append(f"  C function {function.name}: `{symbol}` of the library `{library}`")
         lines.append(f"  Instructions: {len(self.instructions)}")
         lines.append(f"  Object code: {format_bytes(sum(len(o.code) for o in self.objects))}")
         return "\n".join(lines)

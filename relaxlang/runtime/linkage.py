@@ -22,11 +22,12 @@ from relaxlang.runtime.executable import (
     Immediate,
     Instruction,
     KernelFunction,
+    PackedFunction,
     VMFunction,
 )
 from relaxlang.runtime.kernel import Kernel
 from relaxlang.runtime.ndarray import NDArray, ShapeTuple, as_tensor
-from relaxlang.runtime.registry import find_func, list_global_func_names
+from relaxlang.runtime.registry import LinkedFunction, find_func, list_global_func_names
 
 MAX_DEPTH = 10_000
 """Calls of Relax functions within each other."""
@@ -70,7 +71,9 @@ class Linkage:
         function = self.executable.functions[index]
         if isinstance(function, KernelFunction):
             return self.kernel(function.name).run
-        return BUILTINS.get(function.name) or packed(function.name, self.imports.get(function.name))
+        return BUILTINS.get(function.name) or packed(
+            function.name, self.imports.get(function.name) or declared(function)
+        )
 
     def value(self, arg: Arg) -> Any:
         """What an operand other than a register stands for."""
@@ -85,6 +88,25 @@ class Linkage:
         return self.kernel(function.name) if isinstance(function, KernelFunction) else self.callee(arg.index)
 
 
+def declared(function: PackedFunction | VMFunction) -> Callable[..., Any] | None:
+    """The C function that a program declares, unless one of its name is registered."""
+    declaration = function.declaration if isinstance(function, PackedFunction) else None
+    if declaration is None or find_func(function.name) is not None:
+        return None
+    from relaxlang.runtime.c_function import CFunction
+
+    return CFunction(function.name, declaration)
+
+
+def link_libraries(executable: Executable) -> None:
+    """See to it that all libraries that a program calls are there; RLX6038 else."""
+    for function in executable.functions:
+        if isinstance(function, PackedFunction) and function.name not in BUILTINS:
+            found = find_func(function.name) or declared(function)
+            if isinstance(found, LinkedFunction):
+                found.link()
+
+
 def call_foreign(closure: Any, values: Sequence[Any]) -> Any:
     """Call a closure that is not one of the calling machine's: a kernel, a packed function, one of another machine."""
     if not callable(closure):
@@ -97,6 +119,9 @@ def packed(name: str, imported: Callable[..., Any] | None = None) -> Callable[..
     first call (RLX6008 if there is none then either); what it raises becomes a `PackedFunctionError`, what it returns
     the machine's form."""
     function = imported or find_func(name)
+    if isinstance(function, LinkedFunction):
+        function.link()
+        return function
 
     def call(*args: Any) -> Any:
         chosen = function or find_func(name)

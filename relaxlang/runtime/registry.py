@@ -14,6 +14,19 @@ _F = TypeVar("_F", bound=PackedFunc)
 _FUNCTIONS: dict[str, PackedFunc] = {}
 
 
+class LinkedFunction:
+    """A packed function that stands on a library. `link` finds it before a program that calls the function runs. Its
+    errors are its own, and it returns what programs take."""
+
+    def link(self) -> None:
+        """Find the library, unless that is done; RLX6038 when it is not there."""
+        raise TypeError(f"{type(self).__name__} does not say what it stands on")
+
+    def __call__(self, *args: Any) -> Any:
+        """Call it."""
+        raise TypeError(f"{type(self).__name__} does not say what it does")
+
+
 @overload
 def register_func(name: str, f: None = None, override: bool = False) -> Callable[[_F], _F]: ...
 @overload

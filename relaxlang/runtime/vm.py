@@ -13,7 +13,7 @@ from relaxlang.runtime.device import Device, as_device
 from relaxlang.runtime.errors import unknown_function
 from relaxlang.runtime.executable import Executable, VMFunction
 from relaxlang.runtime.kernel import Kernel
-from relaxlang.runtime.linkage import MAX_DEPTH
+from relaxlang.runtime.linkage import MAX_DEPTH, link_libraries
 from relaxlang.runtime.module import RuntimeModule, link
 from relaxlang.runtime.native import ExecMode, Program, native_program, observed_program
 from relaxlang.runtime.observe import KernelProfile, KernelRun
@@ -65,6 +65,7 @@ class VirtualMachine:
         self._saved: dict[str, Callable[[], Any]] = {}
         self._imports = module.imports if isinstance(module, RuntimeModule) else {}
         mode = exec_mode or (module.exec_mode if isinstance(module, RuntimeModule) else "native")
+        link_libraries(executable)
         self._native: Program | None = native_program(module, executable, kernels, self._imports, mode)
         self._bytecode: Bytecode | None = None
 

@@ -436,6 +436,23 @@ COMPILER: dict[str, CodeInfo] = {
         "A symbolic dimension is larger than the function's attribute `tir_var_upper_bound` says, smaller than its "
         "`tir_var_lower_bound`, or negative although `tir_non_negative_var` names it. Memory was planned with these bounds.",
     ),
+    "RLX6037": CodeInfo(
+        "signature of a C function that can't be read",
+        "A signature is the result and the parameters of a C function in its order, as in `void(i32 N, f32 alpha, "
+        "f32[N] x, out f32[N] y)`: tensors with their dimensions, sizes by the names of dimensions, fixed numbers, and "
+        "numbers of the call. `help(relaxlang.register_c_function)` tells more.",
+    ),
+    "RLX6038": CodeInfo(
+        "library or symbol that is not there",
+        "A program calls a C function, or a library that an extra brings, and this machine has no such library, or the "
+        "library has no such symbol. It is looked for when the function is declared, and when a program that needs it is "
+        "loaded, before anything runs.",
+    ),
+    "RLX6039": CodeInfo(
+        "C function that failed",
+        "A C function whose result is declared as `status` returned another number than 0: its documentation tells what "
+        "the number means.",
+    ),
     # 90: faults of relaxlang itself
     "RLX9001": CodeInfo(
         "internal error",

@@ -14,7 +14,7 @@ EXECUTORS = Kinds(
         Kind(
             "vm",
             "the virtual machine: runs everything that Relax can say",
-            (Option("exec-mode", str, "native", "how Relax functions are executed", ("native", "bytecode", "compiled")), _LIMIT),
+            (Option("exec-mode", str, "native", "how Relax functions run", ("native", "bytecode", "compiled")), _LIMIT),
         ),
         Kind(
             "graph",
