@@ -214,6 +214,8 @@ class OpEvaluator(BodyEvaluator):
             axes.append((hint, var, as_dim(dim)))
         value = ev_call(self, function, [var for _, var, _ in axes], span)
         bodies = tuple(self.element(v, span) for v in (value if isinstance(value, (tuple, list)) else (value,)))
+        for body in bodies:
+            self.check_reductions(body, span)
         outputs = tuple(
             Computed(name if len(bodies) == 1 else f"{name}_{k}", dims, b.dtype) for k, b in enumerate(bodies)
         )
@@ -246,6 +248,20 @@ class OpEvaluator(BodyEvaluator):
         if isinstance(value, (PrimExpr, bool, int, float)):
             return prim.as_prim(value)
         raise error("RLX0136", "an element must be a scalar expression", span)
+
+    def check_reductions(self, body: PrimExpr, span: Span | None) -> None:
+        """A reduction is the whole element, and its axes occur within it alone."""
+        if not self.reduce_axes:
+            return
+        within = {axis.var for axis in body.axis} if isinstance(body, prim.Reduce) else set()
+        for part in walk(body):
+            if isinstance(part, prim.Reduce) and part is not body:
+                what = "a reduction must be all that the lambda computes"
+            elif isinstance(part, prim.Var) and part in self.reduce_axes and part not in within:
+                what = "an axis of a reduction has no meaning outside of it"
+            else:
+                continue
+            raise error("RLX0136", what, span, help="compute the reduction first, and from it the rest")
 
     def extent(self, index: PrimExpr) -> PrimExpr | None:
         """The extent of a loop variable of this body, when `index` is one."""

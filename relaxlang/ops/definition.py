@@ -15,7 +15,7 @@ from relaxlang.syntax.comptime import Scope, error
 ArgKind = Literal["tensor", "tensors", "shape", "scalar", "object"]
 ARG_KINDS = frozenset({"tensor", "tensors", "shape", "scalar", "object"})
 # … and of those that are its attributes (compile-time values).
-ATTR_KINDS = frozenset({"int", "float", "bool", "str", "dtype", "tuple", "index_map"})
+ATTR_KINDS = frozenset({"int", "float", "bool", "str", "dtype", "ints", "floats", "tuple", "index_map"})
 
 Precision = Literal["always", "follow", "never"]
 PRECISIONS = ("always", "follow", "never")

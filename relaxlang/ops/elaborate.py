@@ -6,7 +6,7 @@ from collections.abc import Callable
 from math import prod
 from typing import Any
 
-from relaxlang.base.diagnostics import DiagnosticError
+from relaxlang.base.diagnostics import DiagnosticError, Label
 from relaxlang.base.source import Span
 from relaxlang.ir import prim, relax
 from relaxlang.ir.struct_info import (
@@ -25,7 +25,7 @@ from relaxlang.ops.functions import CompileTimeFunction
 from relaxlang.ops.kernel import Kernel, build_kernel
 from relaxlang.ops.signature import attribute_value, bind
 from relaxlang.ops.unify import argument_value, match_arguments
-from relaxlang.ops.values import Dim, Erased, TensorValue, Unknown, as_dim
+from relaxlang.ops.values import Dim, Erased, TensorValue, Unknown, as_dim, from_dim
 from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import Scope, error
 
@@ -37,6 +37,13 @@ def infer_call(definition: OpDef, call: relax.Call) -> StructInfo:
 
     What mentions a dimension that is not known is erased.
     """
+    try:
+        return _infer(definition, call)
+    except DiagnosticError as fault:
+        raise _blamed(definition, call, fault) from fault.__cause__
+
+
+def _infer(definition: OpDef, call: relax.Call) -> StructInfo:
     ev = _evaluator(definition, call, None)
     values = [argument_value(ev, definition, p, a, call) for p, a in zip(_params(definition, call), call.args)]
     ev.tensors = _tensors(values)
@@ -82,6 +89,59 @@ def lower_call(definition: OpDef, call: relax.Call, lookup: Lookup) -> Kernel | 
     """What computes a call: a kernel, or an expression (a packed call) for operators that are defined by one alone."""
     if _on_scalars(definition, call):
         return _scalar_call(definition, call)
+    try:
+        return _lower(definition, call, lookup)
+    except DiagnosticError as fault:
+        raise _blamed(definition, call, fault) from fault.__cause__
+
+
+def _blamed(definition: OpDef, call: relax.Call, fault: DiagnosticError) -> DiagnosticError:
+    """What goes wrong in a definition names the operator. In one of the library it is a fault of the call, and stands
+    there; in one of the user's it stands where it is, and the call is mentioned."""
+    first, *rest = fault.diagnostics
+    if "`R." in first.message:
+        return fault
+    place, at = first.span, call.span
+    changes: dict[str, Any] = {"message": f"`R.{definition.name}`: {first.message}"}
+    if place is None or at is None:
+        changes["span"] = place or at
+    elif place.source.name.startswith("stdlib/"):
+        changes |= {"span": at, "label": "", "labels": (), "fixes": (), "notes": (*first.notes, f"found at {place}")}
+    elif place.source is not at.source:
+        changes["notes"] = (*first.notes, f"in the call at {at}")
+    elif place is not at:
+        changes["labels"] = (*first.labels, Label(at, "in this call"))
+    return DiagnosticError([first.replace(**changes), *rest])
+
+
+def _check_result(ev: OpEvaluator, definition: OpDef, call: relax.Call, made: StructInfo) -> None:
+    """What the body makes is what the signature says, as far as both are known."""
+    stated = call.struct_info or infer_call(definition, call)
+    pairs: list[tuple[StructInfo, StructInfo]] = [(stated, made)]
+    if isinstance(stated, TupleStructInfo) and isinstance(made, TupleStructInfo):
+        pairs = list(zip(stated.fields, made.fields))
+        if len(stated.fields) != len(made.fields):
+            raise _other_result(definition, stated, made)
+    for want, have in pairs:
+        if isinstance(want, TupleStructInfo) != isinstance(have, TupleStructInfo):
+            raise _other_result(definition, want, have)
+        if not isinstance(want, TensorStructInfo) or not isinstance(have, TensorStructInfo):
+            continue
+        dims = list(zip(want.dims, have.dims)) if want.dims is not None and have.dims is not None else []
+        if (
+            (want.ndim >= 0 and want.ndim != have.ndim)
+            or (want.dtype is not None and want.dtype is not have.dtype)
+            or any(a != b and ev.differ(from_dim(a), from_dim(b)) for a, b in dims)
+        ):
+            raise _other_result(definition, want, have)
+
+
+def _other_result(definition: OpDef, stated: StructInfo, made: StructInfo) -> DiagnosticError:
+    said = f"the result of `R.{definition.name}` is stated as `{stated}`, its body makes `{made}`"
+    return error("RLX0186", said, definition.returns.span)
+
+
+def _lower(definition: OpDef, call: relax.Call, lookup: Lookup) -> Kernel | relax.Expr:
     ev = _evaluator(definition, call, lookup)
     params = _params(definition, call)
     values = [argument_value(ev, definition, p, a, call) for p, a in zip(params, call.args)]
@@ -105,6 +165,7 @@ def lower_call(definition: OpDef, call: relax.Call, lookup: Lookup) -> Kernel | 
         if not results or not all(isinstance(r, TensorValue) for r in results):
             raise error("RLX0139", f"the body of `R.{definition.name}` does not return a tensor", definition.span)
         kernel = build_kernel(ev, tensors, results, is_tuple)
+        _check_result(ev, definition, call, kernel.out)
     if not ev.fresh:
         return kernel
     shapes = [(a, v) for a, v, p in zip(call.args, values, params) if p.kinds[0] == "shape" and isinstance(v, tuple)]

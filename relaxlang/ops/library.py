@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterable
 from pathlib import Path
 
-from relaxlang.base.diagnostics import Diagnostics
+from relaxlang.base.diagnostics import Diagnostics, fail
 from relaxlang.base.resources import resource_dir
 from relaxlang.base.source import Source
 from relaxlang.ops.definition import OpDef, gradient_rules, is_operator, read_definition
@@ -98,6 +98,15 @@ def definitions(body: Iterable[tree.Stmt], scope: Scope) -> list[OpDef]:
     body = list(body)
     rules = gradient_rules(body, scope)
     found = [read_definition(s, scope) for s in body if isinstance(s, tree.FunctionDef) and is_operator(s)]
+    first: dict[str, OpDef] = {}
+    for one in found:
+        if first.setdefault(one.name, one) is not one:
+            fail(
+                "RLX0130",
+                f"the operator `{one.name}` is defined twice",
+                one.span,
+                notes=[f"first at {first[one.name].span}"],
+            )
     return [d.replace(gradient=rules.get(d.name)) for d in found]
 
 

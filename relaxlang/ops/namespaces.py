@@ -190,7 +190,12 @@ def _extreme(kind: type[prim.Min] | type[prim.Max], reducer: str) -> Run:
 
 
 def _reduction(reducer: str) -> Run:
-    return lambda ev, args, kwargs, node: reduce_with(ev, REDUCERS[reducer], args[0], kwargs["axis"], node)
+    def run(ev: OpEvaluator, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> Any:
+        if "axis" not in kwargs:
+            raise error("RLX0138", f"`T.{reducer}` needs `axis=`, which is what `T.reduce_axis` gave", node.span)
+        return reduce_with(ev, REDUCERS[reducer], args[0], kwargs["axis"], node)
+
+    return run
 
 
 def _limit(intrinsic: str) -> Run:
@@ -364,7 +369,10 @@ def root_scope(has: Callable[[str], bool], names: Callable[[], Collection[str]])
                 return None
             return Operator(name) if name in names() else operators(name + ".")
 
-        return Namespace(("R." + prefix).rstrip("."), lookup, names)
+        def below() -> list[str]:
+            return [name.removeprefix(prefix) for name in names() if name.startswith(prefix)]
+
+        return Namespace(("R." + prefix).rstrip("."), lookup, below)
 
     scope = Scope({"T": Namespace("T", _T.get, _T.keys), "R": operators(""), **FUNCTIONS})
     return scope

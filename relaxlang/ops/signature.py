@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from relaxlang.arith.index_map import IndexMap
+from relaxlang.base.diagnostics import DiagnosticError
 from relaxlang.base.dtype import DType
 from relaxlang.base.source import Span
 from relaxlang.base.suggest import suggestion
@@ -15,6 +16,7 @@ from relaxlang.ir.attrs import Attrs, freeze
 from relaxlang.ir.prim import INT64, PrimExpr
 from relaxlang.ir.struct_info import PrimStructInfo, TensorStructInfo
 from relaxlang.ops.definition import OpDef, OpParam
+from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import Evaluator, Scope, as_dtype, describe, error, literal
 
 _MISSING = object()
@@ -232,25 +234,51 @@ def _attribute(definition: OpDef, param: OpParam, value: Any, span: Span | None)
         return None
     for kind in param.kinds:
         if kind == "dtype" and isinstance(value, (str, DType)):
-            return None if value in ("", "void") else as_dtype(value, span)
+            return _dtype(definition, param, value, span)
         if kind == "float" and isinstance(value, int) and not isinstance(value, bool):
             return float(value)
         if kind == "bool" and isinstance(value, int) and value in (0, 1):
             return bool(value)
         if kind == "tuple" and isinstance(value, tuple):
             return freeze(value)
+        if kind == "ints" and isinstance(value, tuple) and all(_is_index(v) for v in value):
+            return freeze(value)
+        if kind == "floats" and isinstance(value, tuple) and all(type(v) in (int, float) for v in value):
+            return tuple(float(v) for v in value)
         if kind == "index_map" and isinstance(value, IndexMap):
             return value
-        if kind == "int" and isinstance(value, PrimExpr) and value.dtype.is_integer:
+        if kind == "int" and _is_index(value):
             return value
-        if kind in ("int", "float", "bool", "str") and type(value).__name__ == kind:
+        if kind in ("float", "bool", "str") and type(value).__name__ == kind:
             return value
-    if param.kinds == ("tuple",) and _is_integer(value):
+    if param.kinds == ("ints",) and _is_index(value):
         return (value,)
-    wanted = " or ".join(
-        {"tuple": "a tuple", "int": "an int", "dtype": "a dtype", "str": "a string", "index_map": "an index map"}.get(
-            k, f"a {k}"
-        )
-        for k in param.kinds
-    )
-    raise _wrong(definition, param, wanted, value, span)
+    raise _wrong(definition, param, " or ".join(_WORDS[k] for k in param.kinds), value, span)
+
+
+_WORDS = {
+    "int": "an int", "float": "a float", "bool": "a bool", "str": "a string", "dtype": "a dtype", "tuple": "a tuple",
+    "ints": "a tuple of ints", "floats": "a tuple of numbers", "index_map": "an index map",
+}  # fmt: skip
+
+
+def _is_index(value: Any) -> bool:
+    """Whether a value is an integer of 64 bits, perhaps a symbolic one."""
+    return _is_integer(value) and (isinstance(value, PrimExpr) or -(1 << 63) <= value < 1 << 63)
+
+
+def _dtype(definition: OpDef, param: OpParam, value: str | DType, span: Span | None) -> DType | None:
+    """A dtype that tensors have; None for TVM's "" and "void" where the default says what the dtype is then."""
+    if value in ("", "void") or (isinstance(value, DType) and not value.bits):
+        if param.default is None or not isinstance(param.default, tree.Constant) or param.default.value is not None:
+            raise _wrong(definition, param, "a dtype", str(value), span)
+        return None
+    try:
+        found = as_dtype(value, span)
+    except DiagnosticError as fault:
+        first = fault.diagnostics[0]
+        said = f"`{param.name}` of `R.{definition.name}`: {first.message}"
+        raise DiagnosticError([first.replace(message=said)]) from None
+    if found.is_handle:
+        raise _wrong(definition, param, "a dtype of elements", str(value), span)
+    return found

@@ -219,6 +219,11 @@ LANGUAGE: dict[str, CodeInfo] = {
         "`R.call_tir(kernel, (x, …), R.Tensor(S, D))` in an operator's body takes a `@T.prim_func` of that body, whose "
         "buffers have the shapes and dtypes of the tensors given and of the results.",
     ),
+    "RLX0186": CodeInfo(
+        "result other than stated",
+        "What the body of an operator makes has the rank, the dimensions and the dtype that the annotation of its result "
+        "states.",
+    ),
     # 02: struct info and shapes
     "RLX0202": CodeInfo(
         "wrong number of dimensions",

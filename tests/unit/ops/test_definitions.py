@@ -169,3 +169,31 @@ def test_compile_time_recursion_ends_in_a_diagnostic() -> None:
     )
     with pytest.raises(DiagnosticError, match="more than 100 deep"):
         run(operators, "f", np.zeros((2, 3), "float32"))
+
+
+@pytest.mark.parametrize(
+    ("stated", "body", "code"),
+    [
+        ("R.Tensor((N, 3), D)", "return x", "RLX0186"),
+        ("R.Tensor((N, 6), 'float16')", "return x", "RLX0186"),
+        ("R.Tensor((N,), D)", "return x", "RLX0186"),
+        ("R.Tuple([R.Tensor((N, 6), D)])", "return x", "RLX0186"),
+        ("R.Tensor((N,), D)", "return T.compute((N,), lambda i: T.sum(x[i, 0]))", "RLX0138"),
+        ("R.Tensor((N,), D)", "return T.compute((N,), lambda i: T.sum(x[i, k], axis=k) + T.cast(1, D))", "RLX0136"),
+        ("R.Tensor((N,), D)", "return T.compute((N,), lambda i: x[i, k])", "RLX0136"),
+        ("R.Tensor((N, 6), D)", "return T.compute((N, 6), lambda i, j: T.sqroot(x[i, j]))", "RLX0102"),
+    ],
+)
+def test_what_a_body_makes(stated: str, body: str, code: str) -> None:
+    text = f"@R.op('my.f')\ndef f(x: R.Tensor((N, 6), D)) -> {stated}:\n    k = T.reduce_axis(6)\n    {body}\n"
+    with pytest.raises(DiagnosticError) as caught:
+        run(table(text), "my.f", np.zeros((2, 6), "float32"))
+    (found,) = caught.value.diagnostics
+    assert found.code == code and "R.my.f" in found.message
+    assert found.span is not None and found.span.source.name == "own.rlx"
+
+
+def test_one_name_is_defined_once() -> None:
+    text = "@R.op('my.f')\ndef f(x: R.Tensor(S, D)) -> R.Tensor(S, D):\n    return x\n"
+    with pytest.raises(DiagnosticError, match=r"`my\.f` is defined twice"):
+        table(text + text)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 import relaxlang
+from tests.unit.stdlib.cases import CASES
+from tests.unit.stdlib.harness import OPERATORS, Dims, Inputs
 
 HEADER = """@I.ir_module
 class Module:
@@ -49,7 +51,7 @@ CALLS = {
     "R.topk(x, k=9)": ("RLX0210", "`k` is 9, the axis has 4 elements"),
     'R.max(R.zeros((2, 0), "float32"), axis=1)': ("RLX0210", "axis 1 is empty"),
     # attributes
-    "R.sum(x, axis=1.5)": ("RLX0206", "`axis` of `R.sum` must be an int or a tuple, not `1.5`"),
+    "R.sum(x, axis=1.5)": ("RLX0206", "`axis` of `R.sum` must be an int or a tuple of ints, not `1.5`"),
     'R.nn.softmax(x, axis="a")': ("RLX0206", "`axis` of `R.nn.softmax` must be an int"),
     "R.nn.pad(x, (1, -1, 0, 0))": ("RLX0210", "`pad_width` must not be negative, not -1"),
     "R.nn.pad(x, (1, 1))": ("RLX0210", "`pad_width` needs 4 values, 2 were given"),
@@ -71,6 +73,24 @@ CALLS = {
     'R.nn.attention(image, image, image, causal_mask="Up")': ("RLX0210", "`causal_mask` is"),
     'R.image.resize2d(image, (3, 3), method="best")': ("RLX0210", "`method` is one of nearest_neighbor"),
     "R.image.resize2d(image, (0, 3))": ("RLX0210", "`size` must be positive, not 0"),
+    'R.sum(x, axis=("a", "b"))': ("RLX0206", "`axis` of `R.sum` must be an int or a tuple of ints, not a tuple"),
+    'R.full((2,), s, dtype="handle")': ("RLX0206", "`dtype` of `R.full` must be a dtype of elements"),
+    'R.astype(x, "void")': ("RLX0206", "`dtype` of `R.astype` must be a dtype"),
+    "R.image.resize2d(image, (3, 3), roi=(0.0, 1.0))": ("RLX0210", "`roi` needs 4 values, 2 were given"),
+    'R.take(x, i, axis=0, mode="up")': ("RLX0210", '`mode` is "fast", "clip", "wrap" or "nan", not up'),
+    'R.scatter_nd(x, i, x, reduction="mean")': (
+        "RLX0210",
+        "`reduction` is one of update, add, mul, max, min, not mean",
+    ),
+    "R.inspect.tensor_shape_i(x, axis=5)": ("RLX0210", "axis 5 is out of range"),
+    "R.collapse_sum_like(y, x)": ("RLX0210", "dimension 3 does not collapse to 2"),
+    "R.nn.attention(image, image, image, window_size=0)": ("RLX0210", "`window_size` must be positive, not 0"),
+    "R.grad.take_backward(x, x, i, axis=1)": ("RLX0210", "dimension 1 of `output_grad` must be 2, not 4"),
+    "R.grad.max_pool2d_backward(image, image, pool_size=2)": (
+        "RLX0210",
+        "dimension 2 of `output_grad` must be 7, not 8",
+    ),
+    "R.layout_transform(s, index_map=lambda i: (i,))": ("RLX1051", "the index map takes 1 indices, and 0 are given"),
     # arguments
     "R.nn.relu()": ("RLX0113", "`R.nn.relu` lacks its argument `data`"),
     "R.nn.relu(x, x)": ("RLX0113", "`R.nn.relu` takes at most 1 argument, 2 were given"),
@@ -130,3 +150,23 @@ class Module:
     assert vm["main"](two, one).shape == (2, 4)
     with pytest.raises(relaxlang.RelaxlangError, match="cannot broadcast dimension n with m"):
         vm["main"](two, three)
+
+
+WRONG: dict[str, tuple[object, ...]] = {
+    "int": ("a", 1.5, 1 << 70, (1, 2)), "ints": (("a",), ((1,),), (0.5,), "NCHW"), "floats": (("a",), "b"),
+    "float": ("a", (1.0,)), "bool": (5, "yes"), "str": (3,), "dtype": ("floot", 7, "handle"), "index_map": (3,),
+}  # fmt: skip
+FIRST = {case.name: case for case in reversed(CASES)}
+
+
+@pytest.mark.parametrize("name", sorted(FIRST))
+def test_every_attribute_says_what_it_must_be(name: str) -> None:
+    case, definition = FIRST[name], OPERATORS.get(name)
+    given = {**dict(zip([p.name for p in definition.params], case.args)), **case.attrs}
+    for param in definition.attr_params:
+        for value in (v for k in param.kinds for v in WRONG[k]):
+            if ("ints" in param.kinds and value == (1, 2)) or ("float" in param.kinds and value in (1.5, 1 << 70)):
+                continue
+            with pytest.raises(relaxlang.DiagnosticError) as caught:
+                OPERATORS.infer(Inputs(Dims("static")).call(name, (), {**given, param.name: value}))
+            assert f"`{param.name}` of `R.{name}`" in caught.value.diagnostics[0].message

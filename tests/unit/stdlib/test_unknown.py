@@ -18,7 +18,7 @@ from tests.unit.stdlib.test_values import check
 
 ONE_EACH = list({case.name: case for case in CASES}.values())
 # Whether a dimension is 1, or how many coordinates there are, decides the rank of their results.
-NEED_SHAPES = ("squeeze", "gather_nd", "scatter_nd")
+NEED_SHAPES = ("squeeze", "gather_nd", "scatter_nd", "inspect.tensor_shape_i", "inspect.tensor_stride_i")
 
 
 class Vague(Dims):
