@@ -2,6 +2,7 @@
 
 import random
 
+import numpy as np
 import pytest
 from checking import array, assert_same, check, in_order, module
 
