@@ -23,6 +23,14 @@ Job = tuple[str, Target]
 
 WORTHWHILE = 0.8
 """Seconds of compiling from which on a second process, which takes 0.2 s to start, makes it shorter."""
+_WORKER = """
+import json, sys
+with open(sys.argv[1], encoding="utf-8") as file:
+    share = json.load(file)
+sys.path[:] = share["path"]
+from relaxlang.codegen.workers import work
+work(share["jobs"])
+"""
 _PER_KERNEL, _PER_LINE = 0.01, 8e-5
 
 
@@ -76,17 +84,13 @@ def _shares(missing: dict[Job, float], workers: int) -> list[list[Job]]:
 
 def _start(path: str, share: list[Job]) -> subprocess.Popen[bytes]:
     with open(path, "w", encoding="utf-8") as file:
-        json.dump([[text, str(target)] for text, target in share], file)
-    command = [sys.executable, "-c", "from relaxlang.codegen.workers import main; main()", path]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+        json.dump({"path": sys.path, "jobs": [[text, str(target)] for text, target in share]}, file)
     silent = subprocess.DEVNULL
-    return subprocess.Popen(command, env=environment, stdin=silent, stdout=silent, stderr=silent)
+    return subprocess.Popen([sys.executable, "-c", _WORKER, path], stdin=silent, stdout=silent, stderr=silent)
 
 
-def main() -> None:
-    """What a worker does: compile the jobs in the file that its command line names."""
-    with open(sys.argv[1], encoding="utf-8") as file:
-        jobs = json.load(file)
+def work(jobs: Sequence[tuple[str, str]]) -> None:
+    """What a worker does: compile texts for targets, which are named as `str(target)` names them."""
     for text, target in jobs:
         try:
             cache.fetch(text, Target(target), compile.object_code)
