@@ -126,8 +126,12 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         _repeat(
             "--expect", "@y.npy", "compare the result, exit with 3 when it differs (one for each of a tuple)", True
         ),
-        _value("--rtol", "R", "relative tolerance of --expect and --compare, default 1e-5", (), True),
-        _value("--atol", "A", "absolute tolerance of --expect and --compare, default 1e-6", (), True),
+        _value(
+            "--rtol", "R", "relative tolerance of --expect, default 1e-5, and of --compare, default: rounding", (), True
+        ),
+        _value(
+            "--atol", "A", "absolute tolerance of --expect, default 1e-6, and of --compare, default: rounding", (), True
+        ),
         _value("--repeat", "N", "run N times and print the times", (), True),
         Option(
             ("--profile",),

@@ -158,12 +158,12 @@ def definitions(line: CommandLine, text: str) -> dict[str, Any]:
     return {n: v for n, v in values.items() if n in needed or re.search(rf"\b{n}\b", text)}
 
 
-def bound_sizes(line: CommandLine) -> dict[str, int]:
-    """The values of symbolic dimensions that `--bind` gives."""
-    sizes: dict[str, int] = {}
+def bound_sizes(line: CommandLine) -> dict[Any, int]:
+    """The values of symbolic dimensions that `--bind` gives, by name."""
+    sizes: dict[Any, int] = {}
     for span in line.spans("--bind"):
         name, equals, text = (part.strip() for part in span.text.partition("="))
-        if not equals or not name.isidentifier() or not text.isdecimal():
+        if not equals or not name.isidentifier() or not (text.isascii() and text.isdecimal() and len(text) <= 18):
             fail("RLX7002", f"`{span.text}` does not give a dimension its size", span, help="write `--bind n=16`")
         sizes[name] = int(text)
     return sizes

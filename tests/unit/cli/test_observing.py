@@ -4,12 +4,15 @@ import json
 import pathlib
 import re
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 import relaxlang
+from relaxlang.base.diagnostics import DiagnosticError
 from relaxlang.cli import run as running
 from relaxlang.cli.instruments import COUNTS, counts
+from relaxlang.cli.options import read_command_line
 from relaxlang.passes.base import Pass
 from relaxlang.passes.pipelines import LEVELS, PIPELINES, pipeline
 from relaxlang.passes.relax.fuse_ops import FuseOps
@@ -149,6 +152,28 @@ def test_comparison(run):
     assert done.code == 0 and "the result 1.0.0 is as interpreted: 12 equal elements" in done.err
     run("mlp.rlx", "-o", "m.rlxe")
     assert "cannot be interpreted" in run("m.rlxe", "--run", "--arg=f32[1,4]=1", "--arg=f32[4,3]=2", "--compare").err
+
+
+def test_rounding_is_no_difference():
+    request = running.read_request(read_command_line(["--run"]))
+    wanted = np.array([1000, 1e-3, np.inf, np.nan], np.float32)
+    near = wanted + np.array([0, 0.01, 0, 0], np.float32)
+    assert "at most 0.01 apart" in running.compare_with([("", near)], [("", wanted)], request)
+    for value, want in (
+        (wanted + np.float32(0.1), wanted),
+        (np.array([1000, 1e-3, 5, np.nan], np.float32), wanted),
+        (near.astype(np.float64), wanted.astype(np.float64)),
+        (np.array([1, 2]), np.array([1, 3])),
+        (wanted[:2], wanted),
+    ):
+        with pytest.raises(DiagnosticError, match="RLX7007"):
+            running.compare_with([("", value)], [("", want)], request)
+    half = np.array([1, 2], ml_dtypes.bfloat16)
+    assert "apart" in running.compare_with([("", half * half)], [("", np.array([1, 4.05], half.dtype))], request)
+    assert "not compared" in running.compare_with([("", None)], [("", None)], request)
+    strict = running.read_request(read_command_line(["--run", "--rtol=1e-9"]))
+    with pytest.raises(DiagnosticError, match="RLX7007"):
+        running.compare_with([("", near)], [("", wanted)], strict)
 
 
 def test_a_difference_is_told(run, monkeypatch):
