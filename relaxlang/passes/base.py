@@ -22,6 +22,7 @@ from relaxlang.ir.configuration.frozen import check_frozen
 from relaxlang.ir.module import AnyFunc, IRModule
 from relaxlang.ir.relax import Function
 from relaxlang.ir.tir import PrimFunc
+from relaxlang.passes.back_end import BackEnds, installed_back_ends
 
 
 def pass_name(cls: type) -> str:
@@ -188,7 +189,8 @@ class PassContext:
 
     `disabled` names passes to leave out; `config` holds options by name; `instruments` watch; `target` is what code is
     made for (any object of the code generator); `evaluate(func, args) -> value` runs a function while compiling (the
-    driver gives compiled code, or the interpreter). As a context manager it is the default of calls inside.
+    driver gives compiled code, or the interpreter); `back_ends` are those that passes may call, by name (default: those
+    that relaxlang brings), and measure with. As a context manager it is the default of calls inside.
     """
 
     @checked
@@ -201,6 +203,7 @@ class PassContext:
         config: Mapping[str, Any] | None = None,
         target: Any = None,
         evaluate: Callable[..., Any] | None = None,
+        back_ends: BackEnds | None = None,
     ) -> None:
         self.opt_level = opt_level
         self.disabled = frozenset(disabled)
@@ -208,6 +211,7 @@ class PassContext:
         self.config = dict(config or {})
         self.target = target
         self.evaluate = evaluate
+        self.back_ends = installed_back_ends() if back_ends is None else back_ends
         self._token: Token[PassContext | None] | None = None
 
     def compiling(self, target: Any, evaluate: Callable[..., Any] | None = None) -> PassContext:
@@ -275,6 +279,11 @@ def _show_nodes(fault: DiagnosticError, mod: IRModule, step: Pass) -> None:
         show_nodes(fault, mod, f"<before {step.name}>")
 
 
+def _as_tuples(value: Any) -> Any:
+    """The lists of pipeline text, those in lists too, as the tuples that options are."""
+    return tuple(_as_tuples(v) for v in value) if isinstance(value, list) else value
+
+
 def check_options(cls: type[Pass], options: Mapping[str, Any], span: Any = None) -> Pass:
     """`cls(**options)`, with a diagnostic for an option the pass does not have or a value of the wrong type."""
     known = {f.name: f for f in fields(cls)}
@@ -285,7 +294,7 @@ def check_options(cls: type[Pass], options: Mapping[str, Any], span: Any = None)
         default = known[name].default
         if isinstance(default, (bool, int, str)) and not isinstance(value, type(default)):
             fail("RLX3103", f"`{name}` of `{pass_name(cls)}` is a {type(default).__name__}, not {value!r}", span)
-    tuples = {n: tuple(v) if isinstance(v, list) else v for n, v in options.items()}
+    tuples = {n: _as_tuples(v) for n, v in options.items()}
     return cls(
         **{
             n: (v,) if isinstance(known[n].default, tuple) and not isinstance(v, tuple) else v

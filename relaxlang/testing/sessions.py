@@ -16,8 +16,8 @@ from relaxlang.testing.kinds import Mismatch, diff
 
 
 def is_session(path: Path) -> bool:
-    """Whether a file is a session that is meant as a test: `…/repl/….session`."""
-    return path.suffix == ".session" and "repl" in path.parts[:-1]
+    """Whether a file is a session that is meant as a test: `…/repl/….session`, or `…/walkthroughs/….session`."""
+    return path.suffix == ".session" and not {"repl", "walkthroughs"}.isdisjoint(path.parts[:-1])
 
 
 def check_session(path: Path, bless: bool) -> None:

@@ -12,9 +12,21 @@ from relaxlang import driver
 from relaxlang.base.diagnostics import fail
 from relaxlang.base.files import write_atomically
 from relaxlang.base.source import Source, Span
+from relaxlang.base.suggest import did_you_mean
+from relaxlang.cli.emit import KINDS
 from relaxlang.cli.settings import definition
 from relaxlang.ir.module import IRModule
-from relaxlang.repl.command import Answer, Choice, Command, at_most, function_name, needed, require_module, words
+from relaxlang.repl.command import (
+    Answer,
+    Choice,
+    Command,
+    at_most,
+    function_name,
+    needed,
+    prefix_choices,
+    require_module,
+    words,
+)
 from relaxlang.repl.commands.look import function_choices
 from relaxlang.repl.prompts import prompted
 
@@ -109,7 +121,12 @@ def export(session: Session, argument: Span) -> Answer:
     """The command line that makes the current module of its file."""
     import shlex
 
-    at_most(argument, 0, ":export")
+    given = at_most(argument, 1, ":export [KIND]")
+    kind = given[0].text if given else "rlx"
+    if kind not in KINDS:
+        near = did_you_mean(kind, KINDS)
+        help = f"did you mean `{near}`?" if near else f"kinds: {', '.join(KINDS)}"
+        fail("RLX7102", f"relaxc emits no `{kind}`", given[0], help=help)
     path = session.state.history.path()
     loads = [i for i, s in enumerate(path) if s.kind == "load" and s.detail]
     steps = path[loads[-1] :] if loads else []
@@ -124,7 +141,9 @@ def export(session: Session, argument: Span) -> Answer:
     file, *values = steps[0].detail.split(" ")
     line = ["relaxc", file, *(f"-D{v}" for v in values)]
     passes = [s.detail for s in steps[1:]]
-    line += ["-p", ",".join(passes), "--emit=rlx"] if passes else ["--emit=rlx"]
+    line += ["-p", ",".join(passes)] if passes else []
+    line += [f"--target={session.state.target}"] if session.state.target else []
+    line += [f"--emit={kind}"]
     return Answer(shlex.join(line))
 
 
@@ -161,5 +180,12 @@ COMMANDS: tuple[Command, ...] = (
         path_choices,
     ),
     Command("edit", ":edit [FN]", "edit a function, or the whole module, in $EDITOR", edit, function_choices),
-    Command("export", ":export", "the relaxc command line that makes the current module of its file", export),
+    Command(
+        "export",
+        ":export [KIND]",
+        "the relaxc command line that makes the current module of its file\nKIND is what it emits: rlx, asm, c, …; the "
+        "session's target is named, too.",
+        export,
+        lambda session, text: prefix_choices(text, [(name, kind.help) for name, kind in KINDS.items()]),
+    ),
 )

@@ -170,6 +170,16 @@ def _c(session: Session, word: Span | None) -> Answer:
     return Answer(c_source({n: f for n, f in kernels.items() if isinstance(f, PrimFunc)}).rstrip("\n"), "c")
 
 
+def _aot(session: Session, word: Span | None) -> Answer:
+    from relaxlang import driver
+    from relaxlang.codegen.aot.library import AotExecutorFactory
+
+    module = session.stages(relax_function(session, word)).module
+    program = driver.build(module, session.state.target or None, executor="aot", pipeline=session.state.pipeline)
+    assert isinstance(program, AotExecutorFactory)  # that is what the executor makes
+    return Answer(program.get_source().rstrip("\n"), "c")
+
+
 def _dot(session: Session, word: Span | None) -> Answer:
     name = relax_function(session, word)
     function = session.module.functions[name]
@@ -199,7 +209,8 @@ def relax_function(session: Session, word: Span | None) -> str:
 
 
 STAGES: dict[str, Callable[[Session, Span | None], Answer]] = {
-    "rlx": _rlx, "tir": _tir, "llvm": _llvm, "asm": _asm, "vm": _vm, "c": _c, "dot": _dot, "memory": _memory,
+    "rlx": _rlx, "tir": _tir, "llvm": _llvm, "asm": _asm, "vm": _vm, "c": _c, "aot": _aot, "dot": _dot,
+    "memory": _memory,
 }  # fmt: skip
 """What `:show` can show."""
 
@@ -244,10 +255,11 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "show",
         SHOW_USAGE,
-        "print the module, or a later stage of it\nrlx: the module as it stands; tir: its "
-        "kernels after the pipeline's passes; llvm: LLVM IR before LLVM's\npasses; asm: assembly; vm: bytecode; c: the "
-        "kernels in C; dot: the graph for Graphviz; memory: as `:mem`.\nWith a function: that one, and the kernels "
-        "that it calls. With two stages, both side by side.",
+        "print the module, or a later stage of it\n"
+        "rlx: the module as it stands; tir: its kernels after the pipeline's passes; llvm: LLVM IR before LLVM's\n"
+        "passes; asm: assembly; vm: bytecode; c: the kernels in C; aot: the whole program in C, as the executor `aot`\n"
+        "has it; dot: the graph for Graphviz; memory: as `:mem`. With a function: that one, and the kernels that it\n"
+        "calls. With two stages, both side by side.",
         show,
         show_choices,
     ),
