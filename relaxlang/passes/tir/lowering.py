@@ -50,7 +50,7 @@ def lower(func: PrimFunc) -> PrimFunc:
 
 def flatten(func: PrimFunc) -> PrimFunc:
     """As `lower`, with the loops as they are written: what text in another language is made from."""
-    return _apply((*FLATTENING, RemoveNoOp()), func)
+    return _apply((*FLATTENING, RemoveNoOp(), BlockSums()), func)
 
 
 def _apply(steps: tuple[PrimFuncPass, ...], func: PrimFunc) -> PrimFunc:

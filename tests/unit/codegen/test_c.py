@@ -158,6 +158,22 @@ def f(A: T.Buffer((n,), "float32"), B: T.Buffer((n,), "float32"), k: T.int32):
         kernel(a, made, 0)
 
 
+@needs_gcc
+def test_long_sums_keep_their_digits() -> None:
+    source = """
+@T.prim_func
+def f(A: T.Buffer((n,), "float32"), B: T.Buffer((1,), "float32")):
+    B[0] = T.float32(0)
+    for k in range(n):
+        B[0] = B[0] + A[k]
+"""
+    kernel = c_kernels(module({"f": source}))["f"]
+    for count in (0, 1, 2047, 2049, 1 << 22):
+        total = np.zeros(1, "float32")
+        kernel(np.full(count, 0.1, "float32"), total)
+        np.testing.assert_allclose(total, count * float(np.float32(0.1)), rtol=1e-6)
+
+
 def test_text_is_readable() -> None:
     source = c_text(
         relaxlang.parse("""
