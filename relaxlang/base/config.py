@@ -71,6 +71,10 @@ class Config:
         """Whether an internal error shows where in relaxlang's code it happened."""
         return self._switch("RELAXLANG_TRACEBACK", default=False)
 
+    def option(self, name: str) -> str:
+        """The value that the environment gives an option of `relaxc`; empty when it gives none."""
+        return self._environ.get("RELAXLANG_" + name.upper().replace("-", "_"), "").strip()
+
     @property
     def editor(self) -> str:
         """The command line of the user's text editor; empty when none is named."""

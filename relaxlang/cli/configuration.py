@@ -16,9 +16,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, NoReturn
 
+from relaxlang.base.config import Config, config
 from relaxlang.base.diagnostics import fail
 from relaxlang.base.source import Source, Span
 from relaxlang.base.suggest import did_you_mean
@@ -44,7 +45,7 @@ class Setting(NamedTuple):
     values: list[Span]
 
 
-def configure(line: CommandLine, environ: Mapping[str, str] = os.environ, folder: str | None = None) -> list[str]:
+def configure(line: CommandLine, environment: Config = config, folder: str | None = None) -> list[str]:
     """Give the options of a command line that it leaves open their values of the environment, then of the nearest
     file from `folder` (default: the current directory) upwards. Raises RLX7010, and RLX7002 for a wrong word. Returns
     what would say the same at the beginning of the command line."""
@@ -52,7 +53,7 @@ def configure(line: CommandLine, environ: Mapping[str, str] = os.environ, folder
         return []
     said: list[str] = []
     where = os.path.abspath(folder or os.curdir)
-    levels: tuple[Callable[[], list[Setting]], ...] = (lambda: _of_environment(environ), lambda: _of_file(where))
+    levels: tuple[Callable[[], list[Setting]], ...] = (lambda: _of_environment(environment), lambda: _of_file(where))
     for read in levels:  # one after the other: how a fault in the second is shown may be said by the first
         fresh = [s for s in read() if s.option.kind == "repeat" or not _decided(line, s.option.name)]
         for setting in fresh:
@@ -70,15 +71,14 @@ def _decided(line: CommandLine, name: str) -> bool:
 
 
 # --- the environment --------------------------------------------------------------------------------------------------
-def _of_environment(environ: Mapping[str, str]) -> list[Setting]:
+def _of_environment(environment: Config) -> list[Setting]:
     found = []
     for name in SETTINGS:
-        variable = "RELAXLANG_" + name.upper().replace("-", "_")
-        text = environ.get(variable, "").strip()
+        text = environment.option(name)
         if not text:
             continue
         option = find_option(f"--{name}")
-        source = Source(variable, text)
+        source = Source("RELAXLANG_" + name.upper().replace("-", "_"), text)
         whole = Span(source, 0, len(text))
         if option.kind == "flag":
             found.append(Setting(option, [] if text.lower() in _OFF else [Span(source, 0, 0)]))

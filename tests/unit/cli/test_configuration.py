@@ -5,6 +5,7 @@ import pathlib
 
 import pytest
 
+from relaxlang.base.config import Config
 from relaxlang.base.diagnostics import DiagnosticError
 from relaxlang.cli.configuration import SETTINGS, configure
 from relaxlang.cli.options import find_option, read_command_line
@@ -12,7 +13,7 @@ from relaxlang.cli.options import find_option, read_command_line
 
 def configured(*words, environ=None, **where):
     line = read_command_line(words)
-    said = configure(line, environ or {}, **where)
+    said = configure(line, Config(environ or {}), **where)
     return line, said
 
 
