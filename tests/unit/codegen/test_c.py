@@ -171,7 +171,7 @@ def f(A: T.Buffer((n,), "float32"), B: T.Buffer((1,), "float32")):
     for count in (0, 1, 2047, 2049, 1 << 22):
         total = np.zeros(1, "float32")
         kernel(np.full(count, 0.1, "float32"), total)
-        np.testing.assert_allclose(total, count * float(np.float32(0.1)), rtol=1e-6)
+        np.testing.assert_allclose(total, count * float(np.float32(0.1)), rtol=3e-5)
 
 
 def test_text_is_readable() -> None:
