@@ -27,8 +27,8 @@ _NONE: frozenset[str] = frozenset()
 class Settings:
     """The options of a run, read and checked. Raises `DiagnosticError` for what is wrong with them.
 
-    `roots` are the folders of `-I`; `own_pipeline` says whether a pipeline was asked for, `dialect` the release of TVM
-    that scripts are written for, `build` what code is made for, `statistics` what `--stats` counts.
+    `roots` are the folders of `-I`; `own_pipeline` says whether the command line asks for a pipeline, `dialect` the
+    release of TVM that scripts are written for, `build` what code is made for, `statistics` what `--stats` counts.
     """
 
     def __init__(self, line: CommandLine, reporter: Reporter, clock: Clock) -> None:
@@ -43,8 +43,9 @@ class Settings:
         if self.build.deprecated:
             reporter.note(f"{self.build.deprecated} in a target is deprecated: use `--executor` and `--runtime`")
         self.skipped = frozenset(step.name for step in _named(line, "--skip"))
-        self.own_pipeline = any(line.has(n) for n in ("--pipeline", "--opt-level", "--start-at", "--stop-after"))
-        if self.own_pipeline:
+        choosing = ("--pipeline", "--opt-level", "--start-at", "--stop-after")
+        self.own_pipeline = any(line.typed(n) for n in choosing)
+        if any(line.has(n) for n in choosing):
             _ = self.passes
         self.bisect = number(line, "--bisect-limit", 0)
         self.statistics: list[Statistics] = []

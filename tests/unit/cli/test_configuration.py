@@ -101,6 +101,10 @@ def test_relaxc_heeds_settings(run, monkeypatch):
     assert run("--dump-pipeline").out.startswith("to-non-dataflow,call-tir-rewrite")
     assert run("--dump-pipeline", "-O2").out.startswith("legalize-ops")
     assert "R.Tensor((128,)" in run("template.rlx", "--emit=rlx").out
+    assert (
+        "R.matmul(" in run("mlp.rlx", "--emit=rlx").out and "R.matmul(" not in run("mlp.rlx", "--emit=rlx", "-O0").out
+    )
+    assert run("mlp.rlx", "--emit=llvm").out.count("define i32 @rlx_") == 2
     assert "R.Tensor((7,)" in run("template.rlx", "--emit=rlx", "-DN=7").out
     assert max(map(len, run("mlp.rlx", "--fmt").out.splitlines())) <= 60
     monkeypatch.setenv("RELAXLANG_DIAGNOSTICS", "short")
