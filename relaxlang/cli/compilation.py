@@ -172,7 +172,7 @@ class Compilation:
 
             settings = self.settings
             target = settings.target or CompilerConfig.of(self.parsed).primitive_target
-            instruments = settings.instruments(self.name, self.stem)
+            instruments = settings.instruments(self.name if self.part is None else self.stem, self.stem)
             self._context = PassContext(disabled=settings.skipped, instruments=instruments, target=target)
         return self._context
 

@@ -128,6 +128,8 @@ def _table(source: Source) -> dict[str, Any] | None:
         at = source.line_starts[int(place[1]) - 1] + int(place[2]) - 1 if place else 0
         what = _PLACE.sub("", str(error)).strip()
         fail("RLX7010", f"`{source.name}` is no TOML: {what[:1].lower() + what[1:]}", Span(source, at, at + 1))
+    except RecursionError:  # how this parser refuses brackets without end
+        fail("RLX7010", f"`{source.name}` is nested too deeply", Span(source, 0, 0))
     tool = content.get("tool")
     table = tool.get("relaxlang") if isinstance(tool, dict) else None
     return table if isinstance(table, dict) else None

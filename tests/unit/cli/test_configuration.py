@@ -80,6 +80,7 @@ def test_values_have_places(project):
         ('define = ["N=1", 2.5, {}]\n', "RLX7010", (5, 10), "a list of texts"),
         ('color = "alwys"\n', "RLX7002", (5, 10), "did you mean `always`?"),
         ('color = "never\n', "RLX7010", (5, 15), "no TOML"),
+        ("color = " + "[" * 5000, "RLX7010", (1, 1), "nested too deeply"),
         ("[tool.relaxlang.passes]\n", "RLX7010", (4, 7), "no setting `passes`"),
     ],
 )
