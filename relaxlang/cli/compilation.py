@@ -14,6 +14,7 @@ from relaxlang.cli.settings import Settings, bound_sizes, definitions
 
 if TYPE_CHECKING:
     from relaxlang.base.source import Source
+    from relaxlang.cli.instruments import BeforeScheduling
     from relaxlang.cli.parts import Part
     from relaxlang.cli.run import Call
     from relaxlang.codegen.aot.library import AotLibrary
@@ -49,6 +50,7 @@ class Compilation:
         self.warnings: list[Diagnostic] = []
         self._source = source
         self._context: PassContext | None = None
+        self._before_scheduling: BeforeScheduling | None = None
 
     @property
     def is_built(self) -> bool:
@@ -172,9 +174,19 @@ class Compilation:
 
             settings = self.settings
             target = settings.target or CompilerConfig.of(self.parsed).primitive_target
+            from relaxlang.cli.instruments import BeforeScheduling
+
+            self._before_scheduling = BeforeScheduling()
             instruments = settings.instruments(self.name if self.part is None else self.stem, self.stem)
-            self._context = PassContext(disabled=settings.skipped, instruments=instruments, target=target)
+            watching = (*instruments, self._before_scheduling)
+            self._context = PassContext(disabled=settings.skipped, instruments=watching, target=target)
         return self._context
+
+    @property
+    def unscheduled(self) -> IRModule:
+        """The module as it was before its loops were scheduled; the lowered one when they were not."""
+        lowered = self.lowered
+        return self._before_scheduling.module or lowered if self._before_scheduling is not None else lowered
 
     @cached_property
     def kernels(self) -> Mapping[str, CompiledKernel]:

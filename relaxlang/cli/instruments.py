@@ -126,6 +126,18 @@ class VerifyEach(PassInstrument):
             raise fault
 
 
+class BeforeScheduling(PassInstrument):
+    """Keeps the module as it is before loops are scheduled, where kernels state the work that is asked for: tiles and
+    vectors that reach over the end of a dimension do more. None when nothing is scheduled."""
+
+    def __init__(self) -> None:
+        self.module: IRModule | None = None
+
+    def before(self, mod: IRModule, step: Pass) -> None:
+        if self.module is None and step.name == "schedule-cpu":
+            self.module = mod
+
+
 COUNTS = ("functions", "bindings", "kernels", "nodes")
 
 

@@ -77,15 +77,17 @@ def rows(c: Compilation, profile: KernelProfile) -> list[Row]:
     """The kernels of a profile, the one that took longest first. A built program has no work and lines to tell of."""
     if c.is_built:
         return [Row(t, None) for t in profile.kernels()]
-    return measured(profile, c.parsed, c.lowered, c.executable)
+    return measured(profile, c.parsed, c.lowered, c.executable, c.unscheduled)
 
 
-def measured(profile: KernelProfile, module: IRModule, lowered: IRModule, executable: Executable) -> list[Row]:
+def measured(
+    profile: KernelProfile, module: IRModule, lowered: IRModule, executable: Executable, unscheduled: IRModule
+) -> list[Row]:
     """The kernels of a profile, the one that took longest first, with their work and where they come from: `lowered` is
-    what the executable was made of, `module` what was written."""
+    what the executable was made of, `unscheduled` that before its loops were scheduled, `module` what was written."""
     from relaxlang.codegen.peak import peak_bandwidth, peak_flops
 
-    work = _Work(lowered)
+    work = _Work(lowered, unscheduled)
     lines = _lines(module, lowered, executable, profile)
     made = []
     for t in profile.kernels(work.flops, lines):
@@ -99,10 +101,12 @@ def measured(profile: KernelProfile, module: IRModule, lowered: IRModule, execut
 
 
 class _Work:
-    """The operations of kernels, from their TensorIR."""
+    """The operations of kernels, from their TensorIR: as it was before loops were scheduled where it is the same kernel
+    then, since what a schedule computes beyond the end of a dimension is no work that anybody asked for."""
 
-    def __init__(self, lowered: IRModule) -> None:
+    def __init__(self, lowered: IRModule, unscheduled: IRModule) -> None:
         self.functions: dict[str, PrimFunc] = dict(lowered.prim_funcs())
+        self.asked: dict[str, PrimFunc] = dict(unscheduled.prim_funcs())
         self._known: dict[Any, float | None] = {}
 
     def flops(self, kernel: str, shapes: Sequence[tuple[int, ...]]) -> float | None:
@@ -111,7 +115,9 @@ class _Work:
 
         key = (kernel, tuple(shapes))
         if key not in self._known:
-            function = self.functions.get(kernel)
+            function = self.asked.get(kernel)
+            if function is None or not _fits(function, shapes):
+                function = self.functions.get(kernel)
             try:
                 self._known[key] = None if function is None else work_of(function).at(function, shapes)[0]
             except DiagnosticError:  # a dimension that only a scalar argument tells
@@ -125,6 +131,12 @@ class _Work:
 
         function = self.functions.get(kernel)
         return function is not None and any(isinstance(n, For) and n.kind == "parallel" for n in walk(function.body))
+
+
+def _fits(function: PrimFunc, shapes: Sequence[tuple[int, ...]]) -> bool:
+    """Whether a kernel takes buffers of these ranks."""
+    buffers = [function.buffer_map[p] for p in function.params if p in function.buffer_map]
+    return [len(b.shape) for b in buffers] == [len(s) for s in shapes]
 
 
 def _lines(

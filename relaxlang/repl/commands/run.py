@@ -132,7 +132,7 @@ def profile(session: Session, argument: Span) -> Answer:
         fail("RLX7102", f"`{call.function}` is a kernel itself", argument, help="`:time` measures it")
     stages = session.stages(call.function)
     made = VirtualMachine(stages.runnable).kernel_profile(call.function, *call.args)
-    rows = rows_of(made, stages.module, stages.lowered, stages.program.executable)
+    rows = rows_of(made, stages.module, stages.lowered, stages.program.executable, stages.fused)
     return Answer("\n".join([*call.notes, table(rows, made).rstrip("\n")]))
 
 
