@@ -8,6 +8,9 @@ from collections.abc import Iterator
 from relaxlang.ir.module import IRModule
 from relaxlang.ir.structural import structural_equal
 
+HEAD = 2
+"""Lines with which the text of a module begins: its decorator and its class."""
+
 
 def changed_functions(old: IRModule, new: IRModule) -> tuple[list[str], list[str], list[str]]:
     """The functions that only `new` has, that only `old` has, and that differ."""
@@ -42,6 +45,22 @@ def _texts(old: IRModule, new: IRModule, whole: bool) -> tuple[list[str], list[s
     return part(old), part(new)
 
 
+def _each(old: IRModule, new: IRModule, whole: bool) -> Iterator[tuple[list[str], list[str]]]:
+    """As `_texts`, function by function: comparing the lines of a large module with all others takes long. The head of
+    the module goes with the first of them."""
+    added, removed, changed = changed_functions(old, new)
+    concerned = {*added, *removed, *changed} if whole or not changed else set(changed)
+
+    def part(module: IRModule, name: str, at: int) -> list[str]:
+        if name not in module:
+            return []
+        lines = module.with_functions({name: module.functions[name]}).script().splitlines()
+        return lines if at == 0 else lines[HEAD:]
+
+    for at, name in enumerate(dict.fromkeys(n for n in (*old.functions, *new.functions) if n in concerned)):
+        yield part(old, name, at), part(new, name, at)
+
+
 def diff_text(old: IRModule, new: IRModule, whole: bool = False) -> str:
     """A unified difference with three lines around each change; empty when the modules are equal.
 
@@ -54,11 +73,11 @@ def diff_text(old: IRModule, new: IRModule, whole: bool = False) -> str:
 
 def side_by_side(old: IRModule, new: IRModule, whole: bool, width: int) -> str:
     """The two texts next to each other: `|` between lines that differ, `<` and `>` by lines that one side lacks."""
-    first, second = _texts(old, new, whole)
-    if first == second:
-        return ""
     half = (width - 3) // 2
-    return "\n".join(f"{cut(a, half)} {sign} {cut(b, half)}".rstrip() for a, sign, b in _rows(first, second))
+    rows: list[tuple[str, str, str]] = []
+    for first, second in _each(old, new, whole):
+        rows += _rows(first, second)
+    return "\n".join(f"{cut(a, half)} {sign} {cut(b, half)}".rstrip() for a, sign, b in rows)
 
 
 def cut(line: str, width: int) -> str:

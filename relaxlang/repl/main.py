@@ -9,6 +9,7 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from relaxlang.base.diagnostics import RelaxlangError
@@ -17,6 +18,7 @@ from relaxlang.cli.report import Reporter
 
 if TYPE_CHECKING:
     from relaxlang.repl.session import Result
+    from relaxlang.repl.transcript import Entry
 
 DONE, FAILED, USAGE_ERROR, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 130, 141
 
@@ -124,7 +126,9 @@ def _guarded(words: Sequence[str], guard: CrashGuard) -> int:
             return _bless(options.scripts)
         first = [f":load {_quoted(name)}" for name in options.modules]
         if options.scripts or options.inputs or not sys.stdin.isatty():
-            return _Transcript(options, guard).run([*first, *_inputs(options)])
+            from relaxlang.repl.transcript import Entry
+
+            return _Transcript(options, guard).run(chain((Entry(text, None) for text in first), _inputs(options)))
     except RelaxlangError as fault:
         Reporter(color=options.color).error(fault, in_program=False)
         return USAGE_ERROR
@@ -153,15 +157,19 @@ def _interact(options: Options, first: Sequence[str]) -> int:
     return status
 
 
-def _inputs(options: Options) -> Iterator[str]:
-    from relaxlang.repl.transcript import chunks, read_script
+def _inputs(options: Options) -> Iterator[Entry]:
+    from relaxlang.repl.transcript import Entry, chunks, read_script
 
     for name in options.scripts:
         if name != "-":
-            yield from (entry.text for entry in read_script(_text(name)).entries)
-    yield from options.inputs
+            script = read_script(_text(name))
+            for at, entry in enumerate(script.entries):
+                yield entry if at else entry._replace(prose=script.heading.rstrip("\n"))
+            if script.ending:
+                yield Entry("", None, script.ending)
+    yield from (Entry(text, None) for text in options.inputs)
     if "-" in options.scripts or not (options.scripts or options.inputs):
-        yield from chunks(_lines(sys.stdin))
+        yield from (Entry(text, None) for text in chunks(_lines(sys.stdin)))
 
 
 def _lines(stream: TextIO) -> Iterator[str]:
@@ -197,13 +205,18 @@ class _Transcript:
         self.json = "--json" in options.flags
         self.guard = guard
 
-    def run(self, inputs: Iterable[str]) -> int:
-        """Run the inputs; 1 when one failed."""
+    def run(self, inputs: Iterable[Entry]) -> int:
+        """Run the inputs; 1 when one failed that a script does not expect to."""
         from relaxlang.repl.prompts import prompted
 
         status = DONE
         self.guard.text = ""
-        for text in inputs:
+        for entry in inputs:
+            text = entry.text
+            if entry.prose and not self.json:
+                self._write(("\n" if self.guard.text else "") + entry.prose.rstrip("\n") + "\n")
+            if not text and entry.output is None:
+                continue
             line = prompted(text, self.session.prompt)
             self.guard.text += line + "\n"
             if not self.json:
@@ -211,7 +224,7 @@ class _Transcript:
                 self._write(line)
             result = self.session.execute(text)
             self._show(text, result)
-            if not result.ok:
+            if not result.ok and not (entry.output or "").startswith("error["):
                 status = FAILED
                 if not self.keep_going:
                     break

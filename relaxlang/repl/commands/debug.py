@@ -14,7 +14,7 @@ from relaxlang.base.suggest import did_you_mean
 from relaxlang.ir import relax
 from relaxlang.ir.visit import walk
 from relaxlang.repl.command import Answer, Choice, Command, at_most, function_name, needed
-from relaxlang.repl.commands.look import bound_variables, function_choices
+from relaxlang.repl.commands.look import function_choices
 from relaxlang.repl.debugger import Breakpoint, Debugger, Order, Place, Stop, post_mortem
 from relaxlang.repl.invocation import Invocation, invocation
 from relaxlang.repl.scope import language_choices
@@ -233,9 +233,8 @@ def break_choices(session: Session, text: str) -> Iterable[Choice]:
     function = session.module.functions.get(name)
     if not isinstance(function, relax.Function):
         return ()
-    names = [n.var.name for n in walk(function) if isinstance(n, relax.Binding)]
-    return [Choice(n, len(start), str(bound_variables(session.module, n)[0][1].var.struct_info))
-            for n in names if n.startswith(start)]  # fmt: skip
+    bound = {n.var.name: n.var.struct_info for n in walk(function) if isinstance(n, relax.Binding)}
+    return [Choice(n, len(start), str(info)) for n, info in bound.items() if n.startswith(start)]
 
 
 COMMANDS: tuple[Command, ...] = (

@@ -54,7 +54,7 @@ def _fuse(session: Session, argument: Span) -> str:
     one, two = _two(argument, ":why-not fuse A B")
     module = session.module
     (function, a), (_, b) = _computed(module, one), _computed(module, two)
-    answer = explain_fusion(module, a, b, function)
+    answer = explain_fusion(session.stages(function).module, a, b, function)
     if answer.fused:
         return f"`{answer.producer}` and `{answer.consumer}` are computed together, by one kernel"
     rule = f"   (rule {answer.rule.name})" if answer.rule is not None else ""
@@ -100,27 +100,31 @@ def _equal(session: Session, argument: Span) -> str:
 # --- reuse ------------------------------------------------------------------------------------------------------------
 def _reuse(session: Session, argument: Span) -> str:
     one, two = _two(argument, ":why-not reuse A B")
-    module = session.stages().before_planning
-    function = ""
+    names = {name: _variables(function) for name, function in session.module.relax_functions()}
     for word in (one, two):
-        found = [n for n, f in session.module.relax_functions() if word.text in {p.name for p in f.params}]
-        found += [n for n, _ in bound_variables(session.module, word.text)]
-        found += [n for n, _ in bound_variables(module, word.text)]
-        if not found:
+        if not any(word.text in known for known in names.values()):
             fail("RLX7103", f"the module has no variable `{word.text}`", word, help="`:show` prints it")
-        function = function or found[0]
-        params = {p.name for n, f in session.module.relax_functions() if n == function for p in f.params}
-        if word.text not in params and not bound_variables(module, word.text):
-            return (
-                f"`{word.text}` has no memory: {_removed(session, word.text)} made it a part of a kernel, or removed it"
-            )
-    answer = explain_reuse(module, one.text, two.text, function)
-    return answer.reason
+    function = next((name for name, known in names.items() if {one.text, two.text} <= known), "")
+    if not function:
+        fail("RLX7103", f"no function has both `{one.text}` and `{two.text}`", argument)
+    stages = session.stages(function)
+    planned = stages.before_planning.functions[function]
+    assert isinstance(planned, relax.Function)  # passes keep the kind of what the user named
+    for word in (one, two):
+        if word.text not in _variables(planned):
+            step = _removed(session, stages.module, word.text)
+            return f"`{word.text}` has no memory: {step} made it a part of a kernel, or removed it"
+    return explain_reuse(stages.before_planning, one.text, two.text, function).reason
 
 
-def _removed(session: Session, name: str) -> str:
+def _variables(function: relax.Function) -> set[str]:
+    """The names of a function's parameters and of the variables that it binds."""
+    return {p.name for p in function.params} | {n.var.name for n in walk(function) if isinstance(n, relax.Binding)}
+
+
+def _removed(session: Session, module: IRModule, name: str) -> str:
     """The pass that removes a variable, in words."""
-    module, context = session.module, pass_context(session)
+    context = pass_context(session)
     for step in pipeline(session.state.pipeline).passes:
         module = context.apply(step, module)
         if not bound_variables(module, name):

@@ -139,3 +139,19 @@ def test_session_files_are_checked_and_blessed(tmp_path: Path) -> None:
         check_session(path, False)
     check_session(path, True)
     check_session(path, False)
+
+
+def test_a_script_shows_its_prose_and_goes_on_after_errors_that_it_expects(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.session"
+    path.write_text(
+        "Title.\nrelax> :undo\nerror[RLX7103]: there is nothing to undo\n\n## Then\nrelax> 1 + 1\n\n## End.\n"
+    )
+    assert main([str(path)]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("Title.\n\nrelax> :undo\nerror[RLX7103]") and said.endswith("2\n\n## End.\n\n")
+    assert "\n## Then\n\nrelax> 1 + 1\n" in said
+    path.write_text("relax> :undo\nno error\nrelax> 1 + 1\n")
+    assert main([str(path)]) == 1
+    assert "1 + 1" not in capsys.readouterr().out
