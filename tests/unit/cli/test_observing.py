@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import relaxlang
+from relaxlang.analysis.well_formed import well_formed
 from relaxlang.base.diagnostics import DiagnosticError
 from relaxlang.cli import run as running
 from relaxlang.cli.instruments import COUNTS, counts
@@ -79,6 +80,12 @@ def test_the_pass_that_breaks_a_rule_is_named(run, monkeypatch):
     assert done.code == 1 and "RLX0438" in done.err and "the pass `fuse-ops` made this" in done.err
 
 
+def test_what_the_input_breaks_is_no_fault_of_a_pass(run):
+    kernels = pathlib.Path(__file__).parents[2] / "rlx" / "print" / "tir_buffers.rlx"
+    assert [d for d in well_formed(relaxlang.load(kernels)) if d.level == "error"]
+    assert run(str(kernels), "--verify-each", "-O2", "--emit=rlx").err == ""
+
+
 # --- traces -----------------------------------------------------------------------------------------------------------
 def test_traces(run):
     assert run("mlp.rlx", "--run", "--random=0", "--dim=n=8", "--trace=t.json").err == ""
@@ -108,7 +115,9 @@ def test_profiles(run):
     told = json.loads(run("mlp.rlx", "--run", "--random=0", "--dim=n=16", "--profile=json").err)
     (kernel,) = told["kernels"]
     assert kernel["kernel"] == "fused_matmul_relu" and kernel["bytes"] == 4 * (16 * 4 + 4 * 3 + 16 * 3)
-    assert kernel["flops"] == 2 * 16 * 4 * 3 + 16 * 3 and kernel["share"] == 1 and 0 < kernel["seconds"] < told["seconds"]
+    assert (
+        kernel["flops"] == 2 * 16 * 4 * 3 + 16 * 3 and kernel["share"] == 1 and 0 < kernel["seconds"] < told["seconds"]
+    )
     last = done.err.splitlines()[-1]
     assert last.startswith("kernels: ") and "GFLOP/s of float32 a processor" in last
 
