@@ -103,10 +103,10 @@ def order() -> None:
         case("nonzero", x, ref=lambda x: np.stack(np.nonzero(x)))
     case("unique", ints(7, 3), axis=-1, ref=lambda x, axis: np.unique(x, axis=axis))
     case("unique", np.asarray(ints()), ref=np.unique)
-    for x in (ints(3, 401), floats(1, 1)):
+    for x in (ints(60, 17), floats(1, 1)):
         case("topk", x, k=1, axis=-1, ref=lambda x, k, axis: (
             np.max(x, axis, keepdims=True), np.argmax(x, axis, keepdims=True).astype("int32")))  # fmt: skip
-        case("median", np.ascontiguousarray(x[:, :401]), axis=-1, ref=_median)
+        case("median", x, axis=-1, ref=_median)
 
 
 def _median(x: Array, axis: int) -> tuple[Array, Array]:

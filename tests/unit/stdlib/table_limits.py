@@ -22,6 +22,7 @@ def with_nan(x: Array) -> Array:
 def indexing() -> None:
     case("gather_elements", floats(0, 3), ints(0, 3, low=0, high=3), axis=1, ref=_along)
     case("gather_elements", SPECIAL, ints(5, low=0, high=9), axis=0, ref=_along)
+    case("take", floats(), np.array(-1), ref=np.take)
     case("gather_nd", floats(3, 4, 2), ints(0, 1, low=0, high=3), ref=lambda x, i: x[i[:, 0]])
     case("scatter_nd", floats(4, 3), ints(0, 1, low=0, high=3), floats(0, 3), ref=lambda x, i, u: x)
     case("scatter_nd", floats(400, 3), np.array([[3], [399]]), floats(2, 3), ref=_scattered)
