@@ -44,6 +44,8 @@ PRIMITIVES: dict[str, tuple[str, ...]] = {
     "annotate": ("PLACE", "KEY", "VALUE"),
     "unannotate": ("PLACE", "KEY"),
     "set_scope": ("BLOCK", "BUFFER", "SCOPE"),
+    "tile": ("LOOP", "LOOP", "EXTENT", "EXTENT"),
+    "tensorize": ("PLACE", "INTRINSIC"),
     "storage_align": ("BLOCK", "BUFFER", "AXIS", "FACTOR", "OFFSET"),
 }
 _PYTHON = re.compile(r"\bsch\s*\.")
@@ -168,7 +170,7 @@ def _value(sch: Schedule, kind: str, word: Span) -> Any:
         return text
     if kind == "BUFFER":
         return int(text) if text.isascii() and text.isdecimal() else text
-    if kind in ("SCOPE", "KEY"):
+    if kind in ("SCOPE", "KEY", "INTRINSIC"):
         return text
     return _evaluated(word)
 

@@ -408,7 +408,7 @@ class Schedule:
     def reindex(self, block: BlockRV | str, buffer: tuple[str, int | str]) -> BlockRV:
         """The block uses a copy of `("read" | "write", index)` that is indexed by its axes; the block that copies."""
         state, name = self._block(block)
-        kind, index = _which(buffer)
+        kind, index = cache.kind_and_index(buffer)
         state, copy = cache.reindex(state, name, kind, index)
         made = self._new_block(state, copy)
         self._run("reindex", (block, buffer), {}, state, (made,))
@@ -463,7 +463,7 @@ class Schedule:
     ) -> None:  # fmt: skip
         """The buffer `("read" | "write", index)` of a block has its elements where `index_map` sends their indices."""
         state, name = self._block(block)
-        kind, index = _which(buffer)
+        kind, index = cache.kind_and_index(buffer)
         dims = cache.buffer_of(state, name, index, kind).shape
         made = transform_layout.traced(index_map, dims[0].dtype if dims else INT64)
         after = transform_layout.transform_layout(state, name, kind, index, made, assume_injective_transform)
@@ -495,9 +495,3 @@ class Schedule:
 
     def _place(self, of: Target) -> tuple[State, str | Var]:
         return self._loop(of) if isinstance(of, LoopRV) else self._block(of)
-
-
-def _which(buffer: tuple[str, int | str]) -> tuple[str, int | str]:
-    if not isinstance(buffer, tuple) or len(buffer) != 2 or buffer[0] not in ("read", "write"):
-        fail("RLX1013", f'a buffer of a block is `("read", 0)` or `("write", 0)`, not {buffer!r}')
-    return buffer

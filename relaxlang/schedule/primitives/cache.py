@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from relaxlang.base.diagnostics import fail
 from relaxlang.ir.prim import HANDLE, BufferLoad, IntImm, PointerType, PrimExpr, Var, const
 from relaxlang.ir.tir import (
     Block,
@@ -22,6 +23,13 @@ from relaxlang.schedule.access import read_buffers, written_buffers
 from relaxlang.schedule.checks import consumers, require_complete
 from relaxlang.schedule.primitives.loops import nest
 from relaxlang.schedule.state import TRUE, State
+
+
+def kind_and_index(buffer: tuple[str, int | str]) -> tuple[str, int | str]:
+    """What a caller gives as a buffer of a block: `("read" | "write", index or name)`. RLX1013 for anything else."""
+    if not isinstance(buffer, tuple) or len(buffer) != 2 or buffer[0] not in ("read", "write"):
+        fail("RLX1013", f'a buffer of a block is `("read", 0)` or `("write", 0)`, not {buffer!r}')
+    return buffer
 
 
 def buffer_of(state: State, name: str, index: int | str, kind: str) -> Buffer:

@@ -10,8 +10,10 @@ from relaxlang.ir.structural import structural_equal
 from relaxlang.ir.tir import PrimFunc
 from relaxlang.passes.tir.schedule_cpu import ScheduleCPU
 from relaxlang.repl.completion import choices
+from relaxlang.repl.primitives import PRIMITIVES
 from relaxlang.repl.scope import signature
 from relaxlang.repl.session import Result, Session
+from relaxlang.schedule import Schedule
 
 PROGRAM = """@I.ir_module
 class M:
@@ -157,3 +159,8 @@ def test_completion_and_signatures(session: Session) -> None:
     assert {c.text for c in choices(session, "cache_read(B, ")} == {"A", "B", "C"}
     assert "done" in [c.text for c in choices(session, ":don")]
     assert signature(session, "split C.j ").startswith("split LOOP EXTENT…")
+
+
+def test_every_primitive_can_be_typed() -> None:
+    looked_up = {name for name in Schedule.INSTRUCTIONS if name.startswith(("get_", "sample_"))}
+    assert set(PRIMITIVES) == set(Schedule.INSTRUCTIONS) - looked_up - {"work_on"}
