@@ -17,6 +17,7 @@ from relaxlang.base.diagnostics import DiagnosticError, RelaxlangError
 from relaxlang.base.version import __version__
 from relaxlang.ir.configuration.host import Host, install_host
 from relaxlang.ir.printing import install_printer
+from relaxlang.passes.back_end import BackEnds, install_back_ends
 
 if TYPE_CHECKING:
     from relaxlang import script, transform
@@ -121,6 +122,16 @@ def _host() -> Host:
 
 
 install_host(_host)
+
+
+def _back_ends() -> BackEnds:
+    """The back ends that relaxlang brings, made when a pass first asks for one."""
+    from relaxlang.driver import back_ends
+
+    return back_ends()
+
+
+install_back_ends(_back_ends)
 
 
 def load_ipython_extension(ipython: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from relaxlang.base.arguments import checked
@@ -16,6 +17,7 @@ from relaxlang.syntax.parser import decode_source
 
 if TYPE_CHECKING:
     from relaxlang.ir.tir import PrimFunc
+    from relaxlang.passes.back_end import BackEnd, BackEnds
     from relaxlang.passes.base import Pass, PassContext
     from relaxlang.runtime.kernel import Kernel
     from relaxlang.runtime.module import RuntimeModule
@@ -246,6 +248,28 @@ def generate(lowered: IRModule, target: Any = None) -> RuntimeModule:
 
         show_nodes(fault, lowered, "<lowered module>")
         raise
+
+
+@cache
+def back_ends() -> BackEnds:
+    """The back ends that relaxlang brings, for passes, and how passes measure them."""
+    from relaxlang.codegen.back_ends.blas import Blas
+    from relaxlang.codegen.back_ends.onnx_runtime import OnnxRuntime
+    from relaxlang.passes.back_end import BackEnds
+
+    ends: tuple[BackEnd, ...] = (Blas(), OnnxRuntime())
+    return BackEnds({end.name: end for end in ends}, _measure)
+
+
+def _measure(modules: Sequence[IRModule]) -> list[float]:
+    """The seconds that the functions `main` of modules take, which have the same parameters."""
+    from relaxlang.codegen.back_ends.measure import arguments, measure
+    from relaxlang.ir.relax import Function
+
+    main = modules[0]["main"]
+    assert isinstance(main, Function)
+    args = arguments(main)
+    return measure([build(mod)["main"] for mod in modules], args)
 
 
 def estimate_memory_usage(

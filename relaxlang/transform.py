@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from relaxlang.passes.relax.fold_batchnorm_to_conv2d import FoldBatchnormToConv2D
     from relaxlang.passes.relax.fold_constant import FoldConstant
     from relaxlang.passes.relax.fuse_ops import FuseOps
+    from relaxlang.passes.relax.fuse_ops_by_pattern import FuseOpsByPattern
     from relaxlang.passes.relax.fuse_tir import FuseTIR
     from relaxlang.passes.relax.fuse_transpose_matmul import FuseTransposeMatmul
     from relaxlang.passes.relax.inline_private_functions import InlinePrivateFunctions
@@ -45,11 +46,13 @@ if TYPE_CHECKING:
     from relaxlang.passes.relax.lambda_lift import LambdaLift
     from relaxlang.passes.relax.legalize_ops import LegalizeOps
     from relaxlang.passes.relax.lift_transform_params import LiftTransformParams
+    from relaxlang.passes.relax.merge_composite_functions import MergeCompositeFunctions
     from relaxlang.passes.relax.normalize import Normalize
     from relaxlang.passes.relax.remove_redundant_reshape import RemoveRedundantReshape
     from relaxlang.passes.relax.remove_unused_outputs import RemoveUnusedOutputs
     from relaxlang.passes.relax.remove_unused_parameters import RemoveUnusedParameters
     from relaxlang.passes.relax.rewrite_dataflow_reshape import RewriteDataflowReshape
+    from relaxlang.passes.relax.run_codegen import RunCodegen
     from relaxlang.passes.relax.static_plan_block_memory import StaticPlanBlockMemory
     from relaxlang.passes.relax.to_mixed_precision import ToMixedPrecision
     from relaxlang.passes.tir.block_sums import BlockSums
@@ -77,12 +80,14 @@ __all__ = [
     "CombineParallelMatmul",
     "CompactBufferAllocation", "ConvertBlocksToOpaque", "ConvertToDataflow", "DataflowUseInplaceCalls",
     "DeadCodeElimination", "DecomposeOpsForInference", "EliminateCommonSubexpr", "FlattenBuffer",
-    "FoldBatchnormToConv2D", "FoldConstant", "FunctionPass", "FuseOps", "FuseTIR", "FuseTransposeMatmul",
+    "FoldBatchnormToConv2D", "FoldConstant", "FunctionPass", "FuseOps", "FuseOpsByPattern", "FuseTIR",
+    "FuseTransposeMatmul",
     "InlineBlocks", "InlinePrivateFunctions", "KillAfterLastUse", "LambdaLift", "LegalizeOps", "LiftTransformParams",
-    "LoopPartition", "LowerInitBlock", "LowerMatchBuffer", "LowerOpaqueBlock", "MergeLoops", "Normalize", "Pass",
+    "LoopPartition", "LowerInitBlock", "LowerMatchBuffer", "LowerOpaqueBlock", "MergeCompositeFunctions", "MergeLoops",
+    "Normalize", "Pass",
     "PassContext", "PassInstrument", "PassTiming", "PlanAndUpdateBufferAllocationLocation", "PrimFuncPass", "PrintIR",
     "RemoveNoOp", "RemoveRedundantReshape", "RemoveUnusedOutputs", "RemoveUnusedParameters", "ReorderReductions",
-    "RewriteDataflowReshape", "ScheduleCPU", "Sequential", "StaticPlanBlockMemory", "StmtSimplify",
+    "RewriteDataflowReshape", "RunCodegen", "ScheduleCPU", "Sequential", "StaticPlanBlockMemory", "StmtSimplify",
     "ToMixedPrecision", "ToNonDataflow", "UnrollLoop", "VMMemoryLower", "VMShapeLower", "VectorizeLoop", "pipeline",
     "register_pipeline",
 ]  # fmt: skip

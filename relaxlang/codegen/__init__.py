@@ -10,7 +10,8 @@ Reading order: `target`; `kernel` (the entry points) with `signature`, `cache` a
 programs of Relax functions; `library` writes shared libraries.
 
 Whole programs are made by back ends, one for each kind of executor: `executors` lists them, `vm_module` (with `vm`, the
-bytecode, and `native`) and `graph` are two of them, `aot` with `c` is the third. `compilers` are for single functions.
+bytecode, and `native`) and `graph` are two of them, `aot` with `c` is the third. `compilers` are for single functions,
+`back_ends` for parts of functions that libraries compute.
 
 Importing this package installs what links the kernels of an executable, what makes native programs, and what writes and
 takes in `.so` files.

@@ -189,8 +189,8 @@ class PassContext:
 
     `disabled` names passes to leave out; `config` holds options by name; `instruments` watch; `target` is what code is
     made for (any object of the code generator); `evaluate(func, args) -> value` runs a function while compiling (the
-    driver gives compiled code, or the interpreter); `back_ends` are those that passes may call, by name (default: those
-    that relaxlang brings), and measure with. As a context manager it is the default of calls inside.
+    driver gives compiled code, or the interpreter); `back_ends` are those that passes may call beside the
+    ones that relaxlang brings. As a context manager it is the default of calls inside.
     """
 
     @checked
@@ -203,7 +203,7 @@ class PassContext:
         config: Mapping[str, Any] | None = None,
         target: Any = None,
         evaluate: Callable[..., Any] | None = None,
-        back_ends: BackEnds | None = None,
+        back_ends: Iterable[Any] = (),
     ) -> None:
         self.opt_level = opt_level
         self.disabled = frozenset(disabled)
@@ -211,7 +211,7 @@ class PassContext:
         self.config = dict(config or {})
         self.target = target
         self.evaluate = evaluate
-        self.back_ends = installed_back_ends() if back_ends is None else back_ends
+        self._back_ends = {one.name: one for one in back_ends}
         self._token: Token[PassContext | None] | None = None
 
     def compiling(self, target: Any, evaluate: Callable[..., Any] | None = None) -> PassContext:
@@ -220,6 +220,12 @@ class PassContext:
         made = copy(self)
         made.target, made.evaluate = target, self.evaluate or evaluate
         return made
+
+    @property
+    def back_ends(self) -> BackEnds:
+        """The back ends that passes may call."""
+        known = installed_back_ends()
+        return known._replace(by_name={**known.by_name, **self._back_ends}) if self._back_ends else known
 
     @staticmethod
     def current() -> PassContext:

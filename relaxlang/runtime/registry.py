@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, TypeVar, overload
 
 from relaxlang.base.diagnostics import fail
@@ -12,6 +13,8 @@ PackedFunc = Callable[..., Any]
 _F = TypeVar("_F", bound=PackedFunc)
 
 _FUNCTIONS: dict[str, PackedFunc] = {}
+# How the names of functions begin that relaxlang brings, and the modules that register them when one is asked for.
+_HOMES = {"relaxlang.blas.": "blas", "relaxlang.onnx_runtime.": "onnx_runtime"}
 
 
 class LinkedFunction:
@@ -51,7 +54,13 @@ def register_func(name: str, f: Any = None, override: bool = False) -> Any:
 
 def find_func(name: str) -> PackedFunc | None:
     """The packed function of that name, or None."""
-    return _FUNCTIONS.get(name)
+    found = _FUNCTIONS.get(name)
+    if found is None:
+        for prefix, module in _HOMES.items():
+            if name.startswith(prefix):
+                import_module(f"relaxlang.runtime.{module}")
+        found = _FUNCTIONS.get(name)
+    return found
 
 
 @overload
@@ -62,7 +71,7 @@ def get_global_func(name: str, allow_missing: bool = False) -> PackedFunc | None
     """The packed function of that name. When there is none: None with `allow_missing`, else RLX6008."""
     if not isinstance(name, str):
         fail("RLX6008", f"a packed function is found by its name, not by a `{type(name).__name__}`")
-    found = _FUNCTIONS.get(name)
+    found = find_func(name)
     if found is None and not allow_missing:
         unknown_function(name, "there is no packed function", _FUNCTIONS)
     return found

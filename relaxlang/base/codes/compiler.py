@@ -165,6 +165,21 @@ COMPILER: dict[str, CodeInfo] = {
         "wrong number of indices",
         "A buffer is accessed with another number of indices than it has dimensions.",
     ),
+    "RLX3150": CodeInfo(
+        "no such back end",
+        "Patterns and code come from a back end by its name: `blas` and `onnx_runtime` are there, and others are given to "
+        "`PassContext(back_ends=…)`.",
+    ),
+    "RLX3151": CodeInfo(
+        "something that is no pattern of a back end",
+        "`FuseOpsByPattern` takes `CompositePattern`s, or tuples of a name such as `blas.matmul`, a dataflow pattern, and "
+        "if wanted a function that looks at a match and says whether it counts.",
+    ),
+    "RLX3152": CodeInfo(
+        "back end that cannot do its work",
+        "What the back end stands on is not installed, or a function that was made for it has something in it that it "
+        "cannot express.",
+    ),
     # 50: code generation and targets
     "RLX5021": CodeInfo(
         "variable that is not defined in lowered code",

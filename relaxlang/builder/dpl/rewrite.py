@@ -247,12 +247,12 @@ def in_order(bindings: list[relax.Binding]) -> list[relax.Binding]:
                 fail("RLX0451", f"the new value of `{bindings[at].var.name}` depends on itself")
             open_.add(at)
             work.append((at, True))
-            needs = {makers[n] for n in _needed(bindings[at]) if n in makers} - {at} - done
+            needs = {makers[n] for n in needed(bindings[at]) if n in makers} - {at} - done
             work += [(n, False) for n in sorted(needs, reverse=True)]
     return made
 
 
-def _needed(binding: relax.Binding) -> Iterator[object]:
+def needed(binding: relax.Binding) -> Iterator[object]:
     """The variables and symbolic dimensions that a binding mentions."""
     for node in walk(binding.value):
         if isinstance(node, (relax.Var, prim.Var)):

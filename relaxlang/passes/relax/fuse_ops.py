@@ -9,6 +9,7 @@ from relaxlang.analysis.alias import overwritten
 from relaxlang.analysis.fusion import MAX_DEPTH, Graph, Kernels, Node, Partition, Rule, scalar_constant
 from relaxlang.base.diagnostics import fail
 from relaxlang.base.suggest import did_you_mean
+from relaxlang.builder.dpl.context import operands
 from relaxlang.ir import prim, relax
 from relaxlang.ir.attrs import EMPTY, Attrs
 from relaxlang.ir.module import AnyFunc, IRModule
@@ -179,16 +180,24 @@ def _kernel_name(binding: relax.VarBinding) -> str:
 
 
 # --- functions --------------------------------------------------------------------------------------------------------
-def outline(members: Sequence[relax.VarBinding]) -> tuple[relax.Function, tuple[relax.Expr, ...]]:
-    """A function that computes the last of some bindings from what the others need, and the arguments for its call.
+def outline(
+    members: Sequence[relax.VarBinding],
+    attrs: Attrs = Attrs({PRIMITIVE: True}),  # noqa: B008 - immutable
+    outputs: Sequence[relax.Var] = (),
+    bind_constants: bool = False,
+) -> tuple[relax.Function, tuple[relax.Expr, ...]]:
+    """A function that computes `outputs` (none: the last) of some bindings from what these need, and the arguments for
+    its call; with several outputs it gives a tuple.
 
-    Symbolic dimensions that no argument defines are handed over as one shape.
+    Symbolic dimensions that no argument defines are handed over as one shape. Constants are arguments, unless they are
+    of one element or `bind_constants` is set.
     """
     own = {b.var for b in members}
     inputs: dict[relax.Expr, None] = {}
     for binding in members:
-        for arg in _arguments(binding.value):
-            if arg not in own and isinstance(arg, (relax.Var, relax.Constant)) and not scalar_constant(arg):
+        for arg in operands(binding.value):
+            inside = isinstance(arg, relax.Constant) and (bind_constants or scalar_constant(arg))
+            if arg not in own and isinstance(arg, (relax.Var, relax.Constant)) and not inside:
                 inputs[arg] = None
     infos = tuple(arg.struct_info or OBJECT for arg in inputs)
     symbols = _Symbols()
@@ -203,7 +212,7 @@ def outline(members: Sequence[relax.VarBinding]) -> tuple[relax.Function, tuple[
     replaced = _Arguments(copy, dict(zip(inputs, params)))
     body: list[relax.Binding] = []
     for binding in members:
-        kind = relax.Var if binding is members[-1] else relax.DataflowVar
+        kind = relax.Var if binding is members[-1] and len(outputs) < 2 else relax.DataflowVar
         value = replaced(binding.value)
         var = kind(binding.var.name, copy.value(binding.var.struct_info), span=binding.var.span)
         replaced.names[binding.var] = var
@@ -212,17 +221,13 @@ def outline(members: Sequence[relax.VarBinding]) -> tuple[relax.Function, tuple[
     if missing:
         params.append(relax.Var("symbols", shape_info(tuple(copy.value(missing)))))
         args += (relax.ShapeExpr(missing),)
+    if len(outputs) > 1:
+        fields = relax.Tuple(tuple(replaced.names[v] for v in outputs))
+        body.append(relax.VarBinding(relax.Var("results", fields.struct_info or OBJECT), fields))
     result = body[-1].var
     seq = relax.SeqExpr((relax.DataflowBlock(tuple(body)),), result)
     span = members[-1].span
-    return relax.Function(tuple(params), seq, result.struct_info, True, Attrs({PRIMITIVE: True}), span=span), args
-
-
-def _arguments(value: relax.Expr) -> Iterable[relax.Expr]:
-    if isinstance(value, relax.TupleGetItem):
-        return (value.tuple_value,)
-    assert isinstance(value, relax.Call) and isinstance(value.args[1], relax.Tuple)
-    return value.args[1].fields
+    return relax.Function(tuple(params), seq, result.struct_info, True, attrs, span=span), args
 
 
 def _name(arg: relax.Expr) -> str:

@@ -13,6 +13,7 @@ from relaxlang.passes import PASSES, load_pass
 OPTIONS = {
     "apply-rewrites": {"file": str(Path(__file__).parent / "double_is_add.rlx")},
     "convert-layout": {"desired_layouts": (("nn.conv2d", "NHWC", "OHWI"),)},
+    "fuse-ops-by-pattern": {"back_end": "blas"},
     "bind-symbolic-vars": {"binding_map": (("n", 16),)},
 }
 
