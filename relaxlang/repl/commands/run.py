@@ -123,15 +123,15 @@ def _unfinite(value: Any) -> str:
 
 def profile(session: Session, argument: Span) -> Answer:
     """The time of each kernel."""
+    from relaxlang.cli.profile import SECONDS, table
     from relaxlang.cli.profile import measured as rows_of
-    from relaxlang.cli.profile import table
     from relaxlang.runtime.vm import VirtualMachine
 
     call = _prepared(session, argument)
     if call.outputs:
         fail("RLX7102", f"`{call.function}` is a kernel itself", argument, help="`:time` measures it")
     stages = session.stages(call.function)
-    made = VirtualMachine(stages.runnable).kernel_profile(call.function, *call.args)
+    made = VirtualMachine(stages.runnable).kernel_profile(call.function, *call.args, seconds=SECONDS)
     rows = rows_of(made, stages.module, stages.lowered, stages.program.executable, stages.fused)
     return Answer("\n".join([*call.notes, table(rows, made).rstrip("\n")]))
 
