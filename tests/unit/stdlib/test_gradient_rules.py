@@ -70,6 +70,13 @@ CASES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ],
     ("outer", (f(2), f(3)), {}),
     ("matmul", (f(3), f(2, 3, 4)), {}),
+    *[
+        ("einsum", (tuple(f(*s) for s in shapes), text), {})
+        for text, *shapes in (
+            ("ij,jk->ik", (2, 3), (3, 4)), ("...ij,jk", (2, 1, 3), (3, 2)), ("ij->i", (2, 3)),
+            ("i,j,k->ik", (2,), (3,), (2,)), ("ij,ij->i", (2, 3), (2, 1)), ("b...,b...->...", (2, 3), (2, 1)),
+        )
+    ],
     *[(f"nn.{n}", (f(2, 5),), {}) for n in ("relu", "relu6", "leakyrelu", "gelu")],
     *[(f"nn.{n}", (f(2, 5),), {}) for n in ("gelu_tanh", "silu", "selu", "softplus")],
     ("nn.prelu", (f(2, 3, 2), f(3)), {"axis": 1}),
