@@ -99,6 +99,9 @@ def _split_head(line: Span) -> tuple[Span, Span]:
         return (Span(line.source, line.start, line.start + called.end(1)),
                 Span(line.source, line.start + called.start(2), line.start + called.end(2)))  # fmt: skip
     head = line.text.split(None, 1)[0]
+    if "(" in head and PRIMITIVES.keys() & {head.split("(")[0]}:
+        at = line.start + head.index("(")
+        fail("RLX1013", "`(` is never closed", Span(line.source, at, at + 1), help=_help(head.split("(")[0]))
     return Span(line.source, line.start, line.start + len(head)), Span(line.source, line.start + len(head), line.end)
 
 

@@ -13,6 +13,7 @@ from relaxlang.repl.completion import choices
 from relaxlang.repl.primitives import PRIMITIVES
 from relaxlang.repl.scope import signature
 from relaxlang.repl.session import Result, Session
+from relaxlang.repl.stages import Stages
 from relaxlang.schedule import Schedule
 
 PROGRAM = """@I.ir_module
@@ -127,6 +128,7 @@ def test_sizes_can_change(session: Session) -> None:
         ("vectorize C.i", "RLX1006", "`vectorize` takes loops of a constant extent; `i` has n"),
         ("split C.j x", "RLX1014", "nothing before this line is called `x`"),
         ("split C.j (", "RLX0004", "`(`"),
+        ("split(C.j", "RLX1013", "`(` is never closed"),
         ("compute_inline C", "RLX10", ""),
         ("reindex B over 0", "RLX1013", "`over` is neither"),
         ("compute_at B C.i colour=3", "RLX1013", "no option `colour`"),
@@ -164,3 +166,18 @@ def test_completion_and_signatures(session: Session) -> None:
 def test_every_primitive_can_be_typed() -> None:
     looked_up = {name for name in Schedule.INSTRUCTIONS if name.startswith(("get_", "sample_"))}
     assert set(PRIMITIVES) == set(Schedule.INSTRUCTIONS) - looked_up - {"work_on"}
+
+
+def test_an_interrupt_leaves_the_schedule_as_it_was(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(session, "split C.j 8")
+    before = session.state
+
+    def interrupt(self: Stages) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Stages, "lowered", property(interrupt))
+        with pytest.raises(KeyboardInterrupt):
+            session.execute("vectorize j_1")
+    assert session.state is before
+    run(session, "vectorize j_1")

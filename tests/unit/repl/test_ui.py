@@ -63,6 +63,13 @@ def test_errors_have_carets_and_the_session_goes_on(keys: PipeInput, capsys: pyt
     assert "^^^^^^^^^^" in out and "did you mean `R.nn.relu`?" in out and session.state.results == ((1, 2),)
 
 
+def test_a_schedule_has_a_prompt_of_its_own(keys: PipeInput) -> None:
+    text = Path("examples/walkthroughs/matmul.rlx").read_text()
+    session = play(keys, f"\x1b[200~{text}\x1b[201~\r:schedule\rsplit i 8\runroll i_1\r")
+    assert session.prompt == "schedule> " and session.state.scheduling is not None
+    assert session.state.scheduling.lines[1:] == ("l3, l4 = sch.split(l0, factors=[None, 8])", "sch.unroll(l4)")
+
+
 def test_history_outlives_the_session(keys: PipeInput, state: Path) -> None:
     play(keys, "41\r")
     assert "+41" in (state / "repl_history").read_text()
