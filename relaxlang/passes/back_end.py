@@ -1,14 +1,13 @@
 """Back ends as passes see them: what parts of a program they take, and what they make of these.
 
 `FuseOpsByPattern` finds the parts by the back end's patterns, `MergeCompositeFunctions` joins them, `RunCodegen` has
-the back end replace them, `PlaceByCost` measures which back end to take. Passes receive back ends through `PassContext`;
-`relaxlang/__init__` puts those that relaxlang brings into the slot below.
+the back end replace them, `PlaceByCost` measures which back end to take. Passes receive back ends through
+`PassContext`; `relaxlang/__init__` puts those that relaxlang brings into the slot below.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from relaxlang.base.diagnostics import fail
@@ -32,8 +31,7 @@ class Match(NamedTuple):
     bindings: Sequence[relax.VarBinding]
 
 
-@dataclass(frozen=True, slots=True)
-class CompositePattern:
+class CompositePattern(NamedTuple):
     """What a back end takes as one piece: a dataflow pattern under a name, and a condition on its matches."""
 
     name: str
