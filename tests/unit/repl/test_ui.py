@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import select
+import shutil
 import subprocess
 import sys
 import time
@@ -220,3 +221,37 @@ def test_at_a_terminal(tmp_path: Path, term: str) -> None:
     finally:
         code = terminal.close()
     assert code == 0, terminal.log.decode(errors="replace")
+
+
+@pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
+def test_in_tmux_at_80_columns(tmp_path: Path) -> None:
+    socket = str(tmp_path / "tmux")
+    command = f"{sys.executable} -m relaxlang.repl.main examples/walkthroughs/matmul.rlx"
+
+    def tmux(*words: str) -> str:
+        done = subprocess.run(["tmux", "-S", socket, *words], capture_output=True, check=True, timeout=60)
+        return done.stdout.decode()
+
+    def until(pattern: str) -> None:
+        end, screen = time.monotonic() + 120, ""
+        while time.monotonic() < end:
+            screen = tmux("capture-pane", "-p", "-t", "a")
+            if re.search(pattern, screen, re.MULTILINE):
+                return
+            time.sleep(0.2)
+        raise AssertionError(f"{pattern!r} did not come:\n{screen}")
+
+    tmux("new-session", "-d", "-x", "80", "-y", "40", "-s", "a", command)
+    try:
+        until("^relax>")
+        tmux("send-keys", "-t", "a", ":schedule", "Enter")
+        until("^schedule>")
+        tmux("send-keys", "-t", "a", "spl", "Tab")
+        until("^schedule> split *$")
+        until("^split LOOP EXTENT…")  # the signature, in the toolbar
+        tmux("send-keys", "-t", "a", " j 8", "Enter")
+        until(r"^time: .* \(before")
+        tmux("send-keys", "-t", "a", "vectorize j", "Tab")
+        until(r"^ +j_0 .*\n +j_1 ")
+    finally:
+        tmux("kill-server")
