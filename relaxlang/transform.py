@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from relaxlang.passes.relax.lift_transform_params import LiftTransformParams
     from relaxlang.passes.relax.merge_composite_functions import MergeCompositeFunctions
     from relaxlang.passes.relax.normalize import Normalize
+    from relaxlang.passes.relax.place_by_cost import PlaceByCost
     from relaxlang.passes.relax.remove_redundant_reshape import RemoveRedundantReshape
     from relaxlang.passes.relax.remove_unused_outputs import RemoveUnusedOutputs
     from relaxlang.passes.relax.remove_unused_parameters import RemoveUnusedParameters
@@ -85,7 +86,8 @@ __all__ = [
     "InlineBlocks", "InlinePrivateFunctions", "KillAfterLastUse", "LambdaLift", "LegalizeOps", "LiftTransformParams",
     "LoopPartition", "LowerInitBlock", "LowerMatchBuffer", "LowerOpaqueBlock", "MergeCompositeFunctions", "MergeLoops",
     "Normalize", "Pass",
-    "PassContext", "PassInstrument", "PassTiming", "PlanAndUpdateBufferAllocationLocation", "PrimFuncPass", "PrintIR",
+    "PassContext", "PassInstrument", "PassTiming", "PlaceByCost",
+    "PlanAndUpdateBufferAllocationLocation", "PrimFuncPass", "PrintIR",
     "RemoveNoOp", "RemoveRedundantReshape", "RemoveUnusedOutputs", "RemoveUnusedParameters", "ReorderReductions",
     "RewriteDataflowReshape", "RunCodegen", "ScheduleCPU", "Sequential", "StaticPlanBlockMemory", "StmtSimplify",
     "ToMixedPrecision", "ToNonDataflow", "UnrollLoop", "VMMemoryLower", "VMShapeLower", "VectorizeLoop", "pipeline",

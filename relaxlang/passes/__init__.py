@@ -41,6 +41,7 @@ PASSES: dict[str, str] = {
     "lift-transform-params": "relax.lift_transform_params:LiftTransformParams",
     "merge-composite-functions": "relax.merge_composite_functions:MergeCompositeFunctions",
     "normalize": "relax.normalize:Normalize",
+    "place-by-cost": "relax.place_by_cost:PlaceByCost",
     "remove-redundant-reshape": "relax.remove_redundant_reshape:RemoveRedundantReshape",
     "remove-unused-outputs": "relax.remove_unused_outputs:RemoveUnusedOutputs",
     "remove-unused-parameters": "relax.remove_unused_parameters:RemoveUnusedParameters",

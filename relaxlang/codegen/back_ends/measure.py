@@ -13,7 +13,7 @@ from relaxlang.ir import prim, relax
 from relaxlang.ir.struct_info import PrimStructInfo, ShapeStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
 from relaxlang.runtime.ndarray import ShapeTuple, numpy_dtype
 
-ROUNDS = 7
+ROUNDS = 15
 LEAST = 2e-3
 """Seconds that one measurement takes at least: short programs are called more than once in it."""
 

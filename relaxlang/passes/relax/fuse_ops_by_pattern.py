@@ -77,13 +77,7 @@ class FuseOpsByPattern(Pass):
         patterns = [as_pattern(p) for p in self.patterns]
         if self.back_end:
             patterns += ctx.back_ends.find(self.back_end).patterns()
-        fuse = _Fuser(mod, patterns, self.bind_constants, self.annotate_codegen)
-        for name, func in mod.relax_functions():
-            if not UNITS & func.attrs.keys():
-                fuse.written = overwritten(func, mod, default_operators(mod))
-                fuse.values = values_of(func)
-                fuse.functions[name] = fuse(func)
-        return mod.with_functions(fuse.functions)
+        return PatternFuser(mod, patterns, self.bind_constants, self.annotate_codegen).run(mod)
 
 
 def as_pattern(given: Any) -> CompositePattern:
@@ -102,7 +96,10 @@ def values_of(func: relax.Function) -> dict[relax.Var, relax.Expr]:
     return {n.var: n.value for n in walk(func) if isinstance(n, relax.VarBinding)}
 
 
-class _Fuser(Outliner):
+class PatternFuser(Outliner):
+    """What `FuseOpsByPattern` does, once; `taken` then says which variables each of its calls computes, by the variable
+    of the call."""
+
     def __init__(
         self, mod: IRModule, patterns: Sequence[CompositePattern], bind_constants: bool, annotate: bool
     ) -> None:
@@ -111,12 +108,23 @@ class _Fuser(Outliner):
         self.bind_constants = bind_constants
         self.annotate = annotate
         self.values: Mapping[relax.Var, relax.Expr] = {}
+        self.taken: dict[relax.Var, tuple[relax.Var, ...]] = {}
+
+    def run(self, mod: IRModule) -> IRModule:
+        """The module with a function for each match."""
+        for name, func in mod.relax_functions():
+            if not UNITS & func.attrs.keys():
+                self.written = overwritten(func, mod, default_operators(mod))
+                self.values = values_of(func)
+                self.functions[name] = self(func)
+        return mod.with_functions(self.functions)
 
     @on(relax.DataflowBlock)
     def dataflow_block(self, node: relax.DataflowBlock) -> relax.DataflowBlock:
         """A dataflow block: each match becomes a call, where its last binding stood."""
         calls: dict[relax.Binding, relax.Binding | None] = {}
         for name, members in self.matches(node):
+            self.taken[members[-1].var] = tuple(b.var for b in members)
             calls.update(dict.fromkeys(members))
             calls[members[-1]] = self.composite(name, members)
         if not calls:
@@ -183,9 +191,9 @@ def back_end_of(composite: str) -> str:
 
 
 def composites(functions: Mapping[str, AnyFunc]) -> dict[str, str]:
-    """The functions that are pieces of a back end's work, and the back ends."""
+    """The functions that are pieces of a back end's work and may be joined, and the back ends."""
     return {
         name: back_end_of(str(func.attrs[COMPOSITE]))
         for name, func in functions.items()
-        if isinstance(func, relax.Function) and COMPOSITE in func.attrs
+        if isinstance(func, relax.Function) and COMPOSITE in func.attrs and CODEGEN not in func.attrs
     }

@@ -80,7 +80,7 @@ class MergeCompositeFunctions(Pass):
     """
 
     def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
-        merge = _Merger(mod)
+        merge = Merger(mod)
         for name, func in mod.relax_functions():
             if not UNITS & func.attrs.keys():
                 merge.functions[name] = merge(func)
@@ -88,15 +88,17 @@ class MergeCompositeFunctions(Pass):
 
 
 @dataclass(eq=False)
-class _Group:
+class Group:
     """Bindings that become one call, or (`back_end` empty) one binding that stays; `needs`: what it uses."""
 
     back_end: str
     members: list[relax.Binding]
-    needs: dict[_Group, None] = field(default_factory=dict)
+    needs: dict[Group, None] = field(default_factory=dict)
 
 
-class _Merger(Outliner):
+class Merger(Outliner):
+    """What `MergeCompositeFunctions` does, block by block."""
+
     def __init__(self, mod: IRModule) -> None:
         super().__init__(mod)
         self.back_ends = composites(mod.functions)
@@ -115,11 +117,11 @@ class _Merger(Outliner):
             made += self.merged(group.back_end, members, uses) if group.back_end else group.members
         return node.replace(bindings=tuple(in_order(made)))
 
-    def groups(self, block: relax.DataflowBlock) -> list[_Group]:
+    def groups(self, block: relax.DataflowBlock) -> list[Group]:
         """The bindings of a block, those in one group that become one call."""
-        of: dict[object, _Group] = {}  # by what their bindings define: variables, dimensions
+        of: dict[object, Group] = {}  # by what their bindings define: variables, dimensions
         for binding in block.bindings:
-            group = _Group(self._back_end(binding), [binding])
+            group = Group(self._back_end(binding), [binding])
             group.needs = dict.fromkeys(of[v] for v in needed(binding) if v in of)
             for other in list(group.needs) if group.back_end else ():
                 if other.back_end != group.back_end or other not in group.needs:
@@ -167,7 +169,7 @@ class _Merger(Outliner):
         return [relax.VarBinding(whole, call), *fields]
 
 
-def _reaches(start: _Group, goal: _Group) -> bool:
+def _reaches(start: Group, goal: Group) -> bool:
     """Whether `start` is `goal` or needs it, in however many steps."""
     seen = {start}
     work = [start]
@@ -181,7 +183,7 @@ def _reaches(start: _Group, goal: _Group) -> bool:
     return False
 
 
-def _join(first: _Group, second: _Group, of: dict[object, _Group]) -> None:
+def _join(first: Group, second: Group, of: dict[object, Group]) -> None:
     """Take the members of `first` into `second`; what needed `first` needs `second`."""
     second.members[:0] = first.members
     needs = {**first.needs, **second.needs}

@@ -95,7 +95,7 @@ class RunCodegen(Pass):
         attrs = func.attrs.without(CODEGEN).without(COMPOSITE)
         if CODEGEN in func.attrs and not back_end.takes_whole_functions and COMPOSITE not in func.attrs:
             return func.replace(attrs=attrs)  # the pieces that it calls are replaced
-        flat = _flat(mod, name)
+        flat = flattened(mod, name)
         made = back_end.generate(name, flat, (self.target_options or {}).get(back_end.name) or {})
         if len(made.params) != len(func.params):
             fail("RLX3152", f"the back end `{back_end.name}` changed the parameters of `{name}`", func.span)
@@ -124,7 +124,7 @@ def _units(mod: IRModule, ctx: PassContext, reached: Iterable[str]) -> dict[str,
     return {**whole, **{n: b for n, b in pieces.items() if n in called}}
 
 
-def _flat(mod: IRModule, name: str) -> relax.Function:
+def flattened(mod: IRModule, name: str) -> relax.Function:
     """A function with the pieces that it calls in its own body."""
     func = mod[name]
     assert isinstance(func, relax.Function)
