@@ -87,7 +87,7 @@ def _access_pattern(load: prim.BufferLoad, store: BufferStore) -> OpPattern:
     """How a load relates to the store of the same block: at the same index of an equally large buffer, at some of the
     indices in order, or anywhere."""
     left = list(zip(store.indices, store.buffer.shape))
-    if load.indices == store.indices and all(same_dim(a, b) for a, (_, b) in zip(load.buffer.shape, left)):
+    if _same_shape(load.buffer, store.buffer) and all(map(_same_index, load.indices, store.indices, load.buffer.shape)):
         return OpPattern.ELEMWISE
     for index, dim in zip(load.indices, load.buffer.shape):
         if isinstance(index, IntImm) and index.value == 0:
@@ -97,6 +97,15 @@ def _access_pattern(load: prim.BufferLoad, store: BufferStore) -> OpPattern:
             return OpPattern.INJECTIVE
         del left[: at + 1]
     return OpPattern.BROADCAST
+
+
+def _same_shape(a: Buffer, b: Buffer) -> bool:
+    return a.ndim == b.ndim and all(map(same_dim, a.shape, b.shape))
+
+
+def _same_index(a: PrimExpr, b: PrimExpr, dim: PrimExpr) -> bool:
+    """Whether an access goes to the same place of a dimension; one of extent 1 has a single one."""
+    return a is b or a == b or (isinstance(dim, IntImm) and dim.value == 1)
 
 
 def _reduction_pattern(stage: Stage) -> OpPattern:

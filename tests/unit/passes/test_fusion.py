@@ -144,6 +144,22 @@ def test_contraction_with_bias_activation_residual() -> None:
     assert stages(made, kernels(made)[0]) == 2
 
 
+def test_residual_of_one_picture() -> None:
+    """Dimensions of extent 1, which broadcasting operators read at 0, keep nothing apart."""
+    text = """
+    @R.function
+    def main(x: R.Tensor((1, 3, 4, 4), "float32"), w: R.Tensor((3, 3, 3, 3), "float32"),
+             b: R.Tensor((1, 3, 1, 1), "float32")):
+        with R.dataflow():
+            c = R.nn.conv2d(x, w, padding=1)
+            y = R.nn.relu(R.add(R.add(c, b), x))
+            R.output(y)
+        return y
+    """
+    made = fused(text, (array(1, 3, 4, 4), array(3, 3, 3, 3), array(1, 3, 1, 1)))
+    assert kernels(made) == ["fused_conv2d_add_add1_relu"]
+
+
 def test_what_feeds_and_follows_a_reduction() -> None:
     made = fused(
         """
