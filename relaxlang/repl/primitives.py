@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 from relaxlang.base.diagnostics import Diagnostics, fail
 from relaxlang.base.source import Span
 from relaxlang.base.suggest import did_you_mean
+from relaxlang.cli.listing import first_sentence
 from relaxlang.ir.prim import Var
 from relaxlang.repl.command import Choice
 from relaxlang.schedule import LoopRV, Schedule
@@ -60,13 +61,18 @@ def usage(method: str) -> str:
 
 def summary(method: str) -> str:
     """What a primitive does, in a line."""
-    return str(getattr(Schedule, method).__doc__).split("\n")[0].rstrip()
+    return first_sentence(getattr(Schedule, method).__doc__)
+
+
+def is_python(text: Span) -> bool:
+    """Whether a text is lines of a trace (`l0, l1 = sch.get_loops("B")`), and no primitives as they are typed."""
+    return _PYTHON.search(text.text) is not None
 
 
 def run_primitive(sch: Schedule, line: Span) -> None:
     """Do what a line says to a schedule. RLX1013 for a line that is no primitive, RLX1001 for names that are not
     there, and what the primitive reports."""
-    if _PYTHON.search(line.text):
+    if is_python(line):
         run_lines(sch, line.text.split("\n"), line.source.name)
         return
     method, rest = _split_head(line)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -29,12 +30,35 @@ def help(session: Session, argument: Span) -> Answer:
     if given:
         word = given[0].text.removeprefix(":")
         command, _ = find_command(Source(argument.source.name, ":" + word))
-        return Answer(f"{command.usage}\n{command.help}")
+        first, *more = command.help.split("\n")
+        return Answer(_wrapped("\n".join([command.usage, first, *_paragraphs(more)]), session.width, 2))
     width = max(len(name) for name in COMMANDS) + 3
     parts = [_INTRODUCTION]
     for title, commands in GROUPS.items():
         parts.append("\n".join([title, *(f"  {':' + c.name:{width}}{c.summary}" for c in commands)]))
-    return Answer("\n\n".join([*parts, _HINTS + ", ".join(f"`{name}`" for name in SUMMARIES)]))
+    text = "\n\n".join([*parts, _HINTS + ", ".join(f"`{name}`" for name in SUMMARIES)])
+    return Answer(_wrapped(text, session.width, width + 2))
+
+
+def _paragraphs(lines: Iterable[str]) -> list[str]:
+    """Lines that go on with each other as one; those that are indented stand for themselves."""
+    made: list[str] = []
+    for line in lines:
+        if made and not line.startswith(" ") and not made[-1].startswith(" "):
+            made[-1] += " " + line
+        else:
+            made.append(line)
+    return made
+
+
+def _wrapped(text: str, width: int, indent: int) -> str:
+    """The text in lines of at most `width` characters; the rest of an indented line stands `indent` farther in."""
+    lines: list[str] = []
+    for line in text.split("\n"):
+        margin = " " * (len(line) - len(line.lstrip()))
+        rest = margin if len(margin) != 2 else " " * indent
+        lines += textwrap.wrap(line, width, subsequent_indent=rest, break_long_words=False) or [""]
+    return "\n".join(lines)
 
 
 def quit(session: Session, argument: Span) -> Answer:

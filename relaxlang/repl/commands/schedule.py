@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -23,7 +23,7 @@ from relaxlang.repl.command import (
 )
 from relaxlang.repl.commands.look import dim_text
 from relaxlang.repl.invocation import sizes_of
-from relaxlang.repl.primitives import PRIMITIVES, loop_names, summary, usage
+from relaxlang.repl.primitives import PRIMITIVES, is_python, loop_names, summary, usage
 from relaxlang.repl.scheduling import Scheduling, advanced, begin, resized
 
 if TYPE_CHECKING:
@@ -79,9 +79,22 @@ def primitive(session: Session, line: Span) -> Answer:
     """Do what is typed at the prompt of a schedule."""
     now = session.state.scheduling
     assert now is not None  # the session asks only then
-    made, text = advanced(session, now, line)
-    session.state = replace(session.state, scheduling=made)
-    return Answer(text, "diff")
+    said = []
+    for one in [line] if is_python(line) else _lines(line):
+        now, text = advanced(session, now, one)
+        said.append(text)
+    session.state = replace(session.state, scheduling=now)
+    return Answer("\n".join(said), "diff")
+
+
+def _lines(text: Span) -> Iterator[Span]:
+    """The lines of a text that are not empty, without blanks around them."""
+    at = text.start
+    for line in text.text.split("\n"):
+        start = at + len(line) - len(line.lstrip())
+        if line.strip():
+            yield Span(text.source, start, start + len(line.strip()))
+        at += len(line) + 1
 
 
 def _current(session: Session) -> Scheduling:
@@ -158,7 +171,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "schedule",
         _USAGE,
-        _HELP + "\n".join(f"  {usage(m):42} {summary(m)}" for m in PRIMITIVES),
+        _HELP + "\n".join(f"  {usage(m)}\n      {summary(m)}" for m in PRIMITIVES),
         schedule,
         schedule_choices,
     ),

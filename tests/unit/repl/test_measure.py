@@ -54,7 +54,7 @@ def test_no_line_is_wider_than_the_terminal() -> None:
     session = Session()
     session.width = 40
     session.execute(":load examples/digits_conv.rlx")
-    for text in (":graph", ":show rlx tir", ":apply legalize-ops", ":diff --side"):
+    for text in (":graph", ":show rlx tir", ":apply legalize-ops", ":diff --side", ":help show"):
         shown = say(session, text)
         assert text.startswith(":apply") or max(map(len, shown.splitlines())) <= 40
 

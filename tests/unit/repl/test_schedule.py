@@ -94,6 +94,13 @@ def test_a_trace_can_be_typed(session: Session) -> None:
     assert session.state.scheduling.text == text.text
 
 
+def test_several_lines_are_all_done_or_none(session: Session) -> None:
+    assert run(session, "\n".join(LINES)).text.count("time: ") == len(LINES)
+    run(session, ":undo")  # one line, not all of them
+    before = session.state
+    assert not session.execute("parallel j_0\nvectorize nothing").ok and session.state is before
+
+
 def test_the_attribute_alone(session: Session) -> None:
     run(session, *LINES, ":done --attribute")
     f = session.module["f"]
