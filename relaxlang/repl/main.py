@@ -29,7 +29,8 @@ usage: relax-repl [OPTION]... [FILE.rlx] [SCRIPT.session]...
   SCRIPT.session  run its inputs and print a transcript
   -e INPUT        run an input (again: several) and print a transcript
   --keep-going    go on after an input that failed
-  --json          print one JSON object for each input
+  --json          print one JSON object for each input: text, struct info of the
+                  value, seconds, diagnostics
   --bless         rewrite the outputs in the scripts to what they are now
   --vi            edit with the keys of vi
   --color WHEN    auto, always or never
@@ -235,10 +236,19 @@ class _Transcript:
     def _show(self, text: str, result: Result) -> None:
         from relaxlang.base.render import as_json
         from relaxlang.repl.transcript import said
+        from relaxlang.repl.values import headline
 
         if self.json:
             diagnostics = [as_json(d) for d in result.diagnostics]
-            facts = {"input": text, "ok": result.ok, "text": result.text, "language": result.language}
+            facts = {
+                "input": text,
+                "ok": result.ok,
+                "text": result.text,
+                "language": result.language,
+                "value": None if result.value is None else headline(result.value),
+                "seconds": self.session.running,
+                "compile_seconds": self.session.compiling,
+            }
             self._write(json.dumps({**facts, "diagnostics": diagnostics}))
         elif output := said(result):
             self._write(output)

@@ -94,6 +94,7 @@ def test_options(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.endswith("5\n")
     assert main(["--json", "-e", "1 + 1", "-e", "zz"]) == 1
     first, second = map(json.loads, capsys.readouterr().out.splitlines())
+    assert first["value"] == 'R.Prim("int64")' and second["value"] is None
     assert first["ok"] and first["text"].endswith("\n2") and second["diagnostics"][0]["code"] == "RLX0101"
     assert main(["examples/own_kernel.rlx", "-e", ":list", "-e", ":quit", "-e", "zz"]) == 0
     assert "relax> :load examples/own_kernel.rlx\n" in capsys.readouterr().out
