@@ -162,6 +162,11 @@ CARRIED_NAMESPACES: frozenset[str] = frozenset(
 """Namespaces below `T` of the languages for GPU kernels; what is in them is carried too, as `ptx.mma`."""
 
 
+def is_opaque(op: object) -> bool:
+    """Whether the name of a call is that of one that is carried."""
+    return isinstance(op, str) and op not in INTRINSICS
+
+
 def carried_type(name: str, args: Sequence[Any]) -> DType:
     """The type of a carried call that does not state it: its first argument, when that is the name of a dtype."""
     if name.startswith("tvm_warp_shuffle") and len(args) > 1 and isinstance(args[1], prim.PrimExpr):

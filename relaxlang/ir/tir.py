@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from relaxlang.base.dtype import DType
 from relaxlang.base.node import Node, node
 from relaxlang.ir.attrs import EMPTY, Attrs
-from relaxlang.ir.prim import INT32, IntImm, PrimExpr, Var
+from relaxlang.ir.prim import INT32, Call, IntImm, PrimExpr, Var
 from relaxlang.ir.printing import Printable
 
 ForKind = Literal["serial", "parallel", "vectorized", "unroll", "thread_binding"]
@@ -22,7 +22,8 @@ class Buffer(Node):
 
     `data` is the pointer; `strides` (in elements) is empty for row-major; `elem_offset` the first element, or None for
     0; `align` the alignment of `data` in bytes (-1: unknown), `offset_factor` a divisor of `elem_offset`; `layout` what
-    the language of GPU kernels says of where elements lie, which is carried as it is written.
+    the language of GPU kernels says of where elements lie, which is carried as it is written (several fields, as
+    `allocated_addr=`, as a call `carried.fields`).
     """
 
     name: str
@@ -284,12 +285,24 @@ class PrimFunc(Node, Printable):
         return script(self)
 
 
-def is_schedulable(body: Stmt) -> bool:
-    """Whether a body has what TVM 0.26 and later read rightly only under `s_tir=True`: blocks, and memory, which
-    without it has a layout, and of which one element is a variable."""
+def is_schedulable(body: Stmt, buffers: Iterable[Buffer] = ()) -> bool:
+    """Whether a body, with the buffers of the parameters, has what TVM 0.26 and later read rightly only under
+    `s_tir=True`: blocks, and memory, which without it has a layout, and of which one element is a variable. Memory of a
+    GPU kernel is meant to have one."""
     from relaxlang.ir.visit import walk
 
-    return any(isinstance(part, (Block, Allocate, AllocConst, DeclBuffer, BufferRealize)) for part in walk(body))
+    memory, on_gpu = False, any(_is_gpu_memory(buffer) for buffer in buffers)
+    for part in walk(body):
+        if isinstance(part, Block):
+            return True
+        on_gpu = on_gpu or (isinstance(part, DeclBuffer) and _is_gpu_memory(part.buffer))
+        on_gpu = on_gpu or (isinstance(part, Call) and part.op == "device_entry")
+        memory = memory or isinstance(part, (Allocate, AllocConst, DeclBuffer, BufferRealize))
+    return memory and not on_gpu
+
+
+def _is_gpu_memory(buffer: Buffer) -> bool:
+    return buffer.layout is not None or buffer.scope.startswith("trn.")
 
 
 def seq(*stmts: Stmt | None) -> Stmt:

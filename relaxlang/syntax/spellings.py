@@ -16,6 +16,9 @@ from typing import NamedTuple
 
 from relaxlang.ir import prim
 
+LOST_KEYWORDS = {"axis_separators": "tvm-0.26", "input_axis_separators": "tvm-0.26"}
+"""Keywords of Relax operators that releases no longer take, and since when. An empty one says nothing."""
+
 # --- eras -------------------------------------------------------------------------------------------------------------
 ERAS: dict[str, tuple[str, ...]] = {
     "E0": ("rfc-2021",),

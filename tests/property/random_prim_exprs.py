@@ -14,7 +14,7 @@ from tests.property.choices import Choices
 
 ARITHMETIC = (prim.Add, prim.Sub, prim.Mul, prim.Min, prim.Max, prim.FloorDiv, prim.FloorMod, prim.Div, prim.Mod)
 COMPARISONS = (prim.LT, prim.EQ, prim.NE, prim.LE, prim.GT, prim.GE)
-CARRIED = ("ptx_commit_group", "tvm_tuple", "tvm_struct_get", "ptx.mma", "cuda.cta_sync", "tvm_stack_alloca")
+CARRIED = ("ptx_commit_group", "tvm_mma_sync", "texture2d_load", "ptx.mma", "cuda.cta_sync", "thread_return")
 EXTERNS = ("call_extern", "call_pure_extern", "call_llvm_intrin", "call_llvm_pure_intrin")
 DISCRETE = [dtype(name) for name in ("int32", "int64", "uint8", "int8", "uint32", "uint64", "int16")]
 

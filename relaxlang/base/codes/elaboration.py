@@ -285,9 +285,12 @@ ELABORATION: dict[str, CodeInfo] = {
     ),
     "RLX0316": CodeInfo(
         "scalar variable cannot be changed",
-        "A scalar variable of TensorIR is bound once.",
-        _tir("x = T.float32(0)\nx += T.float32(1)\nA[0] = x"),
-        _tir("x = T.float32(0)\ny = x + T.float32(1)\nA[0] = y"),
+        "What `x = value` binds can be changed afterwards, in the same body or below it. Parameters, variables of loops "
+        "and axes can't, nor what `T.let` binds.",
+        "@T.prim_func\ndef f(A: T.Buffer((16,), \"int32\"), n: T.int32):\n    while n > 0:\n        n = n - 1\n"
+        "        A[n] = n\n",
+        "@T.prim_func\ndef f(A: T.Buffer((16,), \"int32\"), n: T.int32):\n    k = n\n    while k > 0:\n"
+        "        k = k - 1\n        A[k] = k\n",
     ),
     "RLX0317": CodeInfo(
         "`with` of something else",

@@ -11,7 +11,7 @@ from relaxlang.ir import prim, tir
 from relaxlang.ir.prim import PrimExpr
 from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import Evaluator, Value, as_dtype, describe, error
-from relaxlang.syntax.elaborate.carried import carried
+from relaxlang.syntax.elaborate.carried import carried_fields
 from relaxlang.syntax.elaborate.native import Names, Native, annotation_attrs
 from relaxlang.syntax.elaborate.scalars import as_range, scalar
 from relaxlang.syntax.elaborate.tir_values import TRUE, Pending
@@ -45,7 +45,7 @@ class BufferSpec:
         self.scope = fields.get("scope") or "global"
         self.align = _whole("align", fields.get("align"), span) or -1
         self.offset_factor = _whole("offset_factor", fields.get("offset_factor"), span)
-        self.layout = carried(fields["layout"], span) if "layout" in fields else None
+        self.layout = carried_fields({k: fields[k] for k in _GPU_FIELDS if k in fields}, span)
 
     def make(self, body: BodyElaborator, name: str, span: Span | None) -> tir.Buffer:
         """The buffer, with a pointer of its own unless `data=` gave one."""
@@ -83,7 +83,8 @@ def _dimension(value: Any, span: Span | None) -> PrimExpr:
 
 
 _FIELDS = ("data", "strides", "elem_offset", "scope", "align", "offset_factor", "buffer_type", "axis_separators")
-_IGNORED = frozenset({"layout", "allocated_addr", "logical_scope"})
+_GPU_FIELDS = ("layout", "allocated_addr", "logical_scope")
+"""What only TVM 0.26 and later say of a buffer; see `tir.Buffer.layout`."""
 
 
 def spec(
@@ -92,7 +93,7 @@ def spec(
     """The fields from arguments in TVM's order: data, strides, elem_offset, scope, align, offset_factor."""
     fields = dict(zip(_FIELDS, args))
     for name, value in kwargs.items():
-        if name not in _FIELDS and name not in _IGNORED:
+        if name not in _FIELDS and name not in _GPU_FIELDS:
             hint = suggestion(name, _FIELDS, node.span)
             hint["help"] = hint["help"] or "fields are " + ", ".join(_FIELDS[:6])
             raise error("RLX0114", f"a buffer has no field `{name}`", node.span, **hint)
@@ -206,7 +207,9 @@ def _alloc_buffer(
     ev: BodyElaborator, node: tree.Call, shape: Any, dtype: Any = "float32", *args: Any, **fields: Any
 ) -> Pending:
     # A statement since TVM 0.24, which says `T.sblock_alloc_buffer` for what it was before.
-    make = _decl_buffer if ev.allocates_here else _sblock_alloc_buffer
+    is_newest = any(field in fields for field in _GPU_FIELDS) or str(fields.get("scope")).startswith("trn.")
+    is_statement = ev.allocates_here or is_newest
+    make = _decl_buffer if is_statement else _sblock_alloc_buffer
     made: Pending = make(ev, node, shape, dtype, *args, **fields)
     return made
 
@@ -229,12 +232,11 @@ def _sblock_alloc_buffer(
 def _local_scalar(
     ev: BodyElaborator, node: tree.Call, dtype: Any = "float32", scope: Any = "local", **fields: Any
 ) -> Pending:
-    """A variable of a GPU kernel: memory of one element. Assigning to its name stores there."""
-    of = spec(node, (1,), dtype, (), {"scope": scope, **fields})
+    """A variable that is declared: memory of one element. Assigning to its name stores there."""
+    pending = _decl_buffer(ev, node, (1,), dtype, scope=scope, **fields)
 
     def declare(body: BodyElaborator, name: str, span: Span | None) -> prim.BufferLoad:
-        buffer = of.make(body, name, span)
-        body.block.alloc_buffers.append(buffer)
+        buffer = pending.declare(body, name, span)
         body.variables.add(buffer)
         return prim.BufferLoad(buffer, (prim.const(0, prim.INT32),), span=span)
 
@@ -265,8 +267,11 @@ def _decl_buffer(
             pointer = prim.Var(f"{name}_ptr", prim.HANDLE, prim.PointerType(of.dtype, of.scope), span=span)
             memory, of.data = of.data, pointer
             body.wrap(lambda rest: tir.LetStmt(pointer, memory, rest, span=node.span))
+        allocates = of.data is None
+        if allocates:
+            of.data = prim.Var(f"{name}_ptr", prim.HANDLE, prim.PointerType(of.dtype, of.scope), span=span)
         buffer = of.make(body, name, span)
-        if of.data is None:
+        if allocates:
             body.wrap(lambda rest: tir.Allocate(buffer.data, of.dtype, of.shape, TRUE, rest, notes, span=node.span))
         body.wrap(lambda rest: tir.DeclBuffer(buffer, rest, span=node.span))
         return buffer

@@ -6,11 +6,12 @@ buffer, a keyword. So passes see every expression and buffer in them, and the pr
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from relaxlang.base.source import Span
 from relaxlang.ir import prim, tir
-from relaxlang.ir.intrinsics import carried_type
+from relaxlang.ir.intrinsics import carried_type, is_opaque
 from relaxlang.ir.prim import PrimExpr
 from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import Evaluator, Value, as_dtype
@@ -67,9 +68,22 @@ def carried(value: Any, span: Span | None, whole: bool = False) -> PrimExpr:
     return call_args([value], span)[0]
 
 
+def carried_fields(fields: Mapping[str, Any], span: Span | None) -> PrimExpr | None:
+    """What is said of a buffer beyond the fields that relaxlang knows: a layout alone, or several fields by name."""
+    if not fields.keys() - {"layout"}:
+        return carried(fields["layout"], span) if fields else None
+    words = [_made("keyword", (prim.StringImm(k), carried(v, span)), span) for k, v in fields.items()]
+    return _made("fields", tuple(words), span)
+
+
 def _made(kind: str, args: tuple[PrimExpr, ...], span: Span | None) -> PrimExpr:
     made: PrimExpr = prim.Call(prim.HANDLE, f"carried.{kind}", args, span=span)
     return made
+
+
+def is_carried(value: PrimExpr) -> bool:
+    """Whether a value is a carried call that does not state its type, which may be any then."""
+    return isinstance(value, prim.Call) and value.of is prim.HANDLE and is_opaque(value.op)
 
 
 def part_of(value: PrimExpr, index: int, span: Span | None) -> PrimExpr:

@@ -14,7 +14,7 @@ from relaxlang.ir.relax import GlobalVar
 from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import Builtin, Evaluator, Scope, assign, describe, error
 from relaxlang.syntax.elaborate.buffers import range_of
-from relaxlang.syntax.elaborate.carried import part_of
+from relaxlang.syntax.elaborate.carried import is_carried, part_of
 from relaxlang.syntax.elaborate.dims import quoted_tree
 from relaxlang.syntax.elaborate.scalars import Fresh, call_function, scalar, vector_indices
 from relaxlang.syntax.elaborate.tir_access import METHODS
@@ -22,6 +22,7 @@ from relaxlang.syntax.elaborate.tir_names import Meta, fresh, let_of
 from relaxlang.syntax.elaborate.tir_statements import STATEMENTS
 from relaxlang.syntax.elaborate.tir_values import BlockState, Item, Pending, Wrapper, close
 from relaxlang.syntax.elaborate.unit import Unit, poison
+from relaxlang.syntax.elaborate.variables import last_assignments, scalar_variable
 
 
 class BodyElaborator(Evaluator):
@@ -51,6 +52,8 @@ class BodyElaborator(Evaluator):
         self.in_regions = False
         self.macro_depth = self.macro_calls = 0
         self.here: Scope | None = None
+        self.following: tuple[tuple[tree.Stmt, ...], int] = ((), 0)
+        self.assigned: dict[int, dict[str, int]] = {}
 
     # --- what builtins call -------------------------------------------------------------------------------------------
     def wrap(self, wrapper: Wrapper) -> None:
@@ -225,8 +228,8 @@ class BodyElaborator(Evaluator):
 
     def run(self, stmts: tuple[tree.Stmt, ...], scope: Scope) -> None:
         """Elaborate statements into the current body. A faulty one is reported and left out."""
-        for stmt in stmts:
-            self.here = scope
+        for at, stmt in enumerate(stmts):
+            self.here, self.following = scope, (stmts, at)
             try:
                 STATEMENTS[stmt.__class__](self, stmt, scope)
             except DiagnosticError as fault:
@@ -245,7 +248,12 @@ class BodyElaborator(Evaluator):
         elif isinstance(target, tree.Name):
             if isinstance(value, Pending) and value.kind in ("buffer", "axis") and target.id in scope.names:
                 raise error("RLX0324", f"`{target.id}` is defined already in this scope", target.span)
-            scope.names[target.id] = self.named(target.id, value, target.span)
+            of = self.variable_type(target.id, value)
+            if of is not None:
+                scope.names[target.id] = scalar_variable(self, target.id, of, target.span)
+                self.store(target, value, scope)
+            else:
+                scope.names[target.id] = self.named(target.id, value, target.span)
         elif isinstance(target, (tree.TupleExpr, tree.ListExpr)) and not any(
             isinstance(t, tree.Starred) for t in target.elements
         ):
@@ -270,8 +278,22 @@ class BodyElaborator(Evaluator):
             return let_of(scalar(value, span), None, span).declare(self, name, span)
         return value.value if isinstance(value, Meta) else value
 
+    def variable_type(self, name: str, value: Any) -> DType | None:
+        """The type of the variable that `name = value` makes; None when it makes none: the name is not bound again (in
+        texts of TVM 0.26 and later every such name is a variable), or no number is bound to it."""
+        if not isinstance(value, (PrimExpr, bool, int, float)) or isinstance(value, prim.StringImm):
+            return None
+        if isinstance(value, prim.Call) and value.op in (*COORDINATES, "carried.item"):
+            return None
+        stmts, at = self.following
+        if id(stmts) not in self.assigned:
+            self.assigned[id(stmts)] = last_assignments(stmts)
+        of = scalar(value, None).dtype
+        changes = self.allocates_here or self.assigned[id(stmts)].get(name, 0) > at
+        return of if changes and of.lanes == 1 and not of.is_handle and of is not prim.VOID else None
+
     def is_variable(self, name: str, scope: Scope) -> bool:
-        """Whether a name stands for a variable of a GPU kernel, which `name = value` changes."""
+        """Whether a name stands for a variable, which `name = value` changes."""
         place = scope.find(name) if self.variables else None
         known = place.names[name] if place is not None else None
         return isinstance(known, prim.BufferLoad) and known.buffer in self.variables
@@ -311,7 +333,7 @@ def check_index(unit: Unit, buffer: tir.Buffer, at: int, extent: PrimExpr, span:
 
 def _as_stored(value: PrimExpr, of: DType, buffer: tir.Buffer, span: Span | None) -> PrimExpr:
     """The value in the buffer's type. Conversions that keep numbers what they are happen by themselves."""
-    if value.dtype is of:
+    if value.dtype is of or is_carried(value):
         return value
     if value.dtype.lanes != of.lanes:
         if value.dtype.lanes != 1:

@@ -26,7 +26,7 @@ def elaborate_prim_func(
     """The PrimFunc of a `@T.prim_func` definition. Raises a silent DiagnosticError when any part of it was faulty."""
     before = len(unit.diagnostics.items)
     ev, inner = BodyElaborator(unit), Scope({}, scope)
-    ev.allocates_here = SCHEDULABLE in options  # only TVM 0.26 and later write it
+    ev.allocates_here = SCHEDULABLE in options or _is_gpu_kernel(node)  # only TVM 0.26 and later write these
     for name in node.type_params:
         ev.signature_vars[name] = inner.names[name] = prim.Var(name, prim.INT64, span=head(node))
     ev.here = inner
@@ -38,13 +38,20 @@ def elaborate_prim_func(
     if len(unit.diagnostics.items) != before and unit.diagnostics.has_errors():
         raise silent()
     attrs = dict(ev.attrs)
-    if ev.truth(options.get(SCHEDULABLE, attrs.get(SCHEDULABLE, False)), node.span) and not is_schedulable(body):
+    asked = ev.truth(options.get(SCHEDULABLE, attrs.get(SCHEDULABLE, False)), node.span)
+    if asked and not is_schedulable(body, ev.buffer_map.values()):
         attrs[SCHEDULABLE] = True
     else:
         attrs.pop(SCHEDULABLE, None)
     if not ev.truth(options.get("private", False), node.span) and "global_symbol" not in attrs:
         attrs = {"global_symbol": name, **attrs}
     return tir.PrimFunc(ev.params, body, ev.buffer_map, _result(ev, node, inner), Attrs(attrs), span=head(node))
+
+
+def _is_gpu_kernel(node: tree.FunctionDef) -> bool:
+    """Whether a function says `T.device_entry()`."""
+    calls = [s.value.func for s in node.body if isinstance(s, tree.ExprStmt) and isinstance(s.value, tree.Call)]
+    return any(isinstance(func, tree.Attribute) and func.attr == "device_entry" for func in calls)
 
 
 def _is_root(ev: BodyElaborator, body: tir.Stmt) -> bool:

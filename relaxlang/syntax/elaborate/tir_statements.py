@@ -17,6 +17,7 @@ from relaxlang.syntax.elaborate.scalars import Fresh, scalar
 from relaxlang.syntax.elaborate.tir_names import let_of, loop_over
 from relaxlang.syntax.elaborate.tir_values import TRUE, BlockHead, BlockState, InitHead, Loop, Pending, close
 from relaxlang.syntax.elaborate.unit import poison
+from relaxlang.syntax.elaborate.variables import declare_variable, refuse_shadowing, scalar_variable
 
 if TYPE_CHECKING:
     from relaxlang.syntax.elaborate.tir_body import BodyElaborator
@@ -42,11 +43,20 @@ def _expr_stmt(ev: BodyElaborator, node: tree.ExprStmt, scope: Scope) -> None:
 def _assign(ev: BodyElaborator, node: tree.Assign, scope: Scope) -> None:
     value = ev.expr(node.value, scope)
     for target in node.targets:
+        if isinstance(target, tree.Name):
+            refuse_shadowing(target, node.value, scope)
         ev.bind(target, value, scope)
 
 
 def _ann_assign(ev: BodyElaborator, node: tree.AnnAssign, scope: Scope) -> None:
-    of = ev.expr(node.annotation, scope)
+    of, shape = _variable_type(ev, node.annotation, scope)
+    if shape is not None and node.value is None and isinstance(node.target, tree.Name):
+        name, span = node.target.id, node.target.span
+        if shape == ():
+            scope.names[name] = scalar_variable(ev, name, of, span)
+        else:
+            scope.names[name] = declare_variable(ev, name, of, shape, span)
+        return
     pointer: prim.PointerType | None = None
     size = False
     if isinstance(of, Fresh):
@@ -58,8 +68,25 @@ def _ann_assign(ev: BodyElaborator, node: tree.AnnAssign, scope: Scope) -> None:
         ev.bind(node.target, value, scope)
         return
     name, made = node.target.id, scalar(value, node.value.span, of if not of.is_handle else None)
+    if shape is not None and ev.variable_type(name, prim.const(0, of)) is not None:
+        scope.names[name] = scalar_variable(ev, name, of, node.target.span)
+        ev.store(node.target, made, scope)
+        return
     var = (prim.SizeVar if size else prim.Var)(name, of, pointer, span=node.target.span)
     scope.names[name] = let_of(made, of, node.span, var).declare(ev, name, node.target.span)
+
+
+def _variable_type(ev: BodyElaborator, node: tree.Expr, scope: Scope) -> tuple[Any, tuple[PrimExpr, ...] | None]:
+    """What an annotation says: a type, and the shape of the variables that it makes, () for `T.int32`, (4,) for
+    `T.f32[4]`; None for another annotation, as `T.let[T.int32]`."""
+    if isinstance(node, tree.Subscript):
+        of = ev.expr(node.value, scope)
+        if isinstance(of, DType):
+            extents = ev.expr(node.index, scope)
+            return of, tuple(scalar(e, node.span) for e in (extents if isinstance(extents, tuple) else (extents,)))
+    of = ev.expr(node, scope)
+    numbers = isinstance(of, DType) and of.lanes == 1 and not of.is_handle and not isinstance(node, tree.Subscript)
+    return of, () if numbers else None
 
 
 def _aug_assign(ev: BodyElaborator, node: tree.AugAssign, scope: Scope) -> None:

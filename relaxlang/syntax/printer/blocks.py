@@ -122,6 +122,12 @@ def block_content(p: Printer, node: tir.Block) -> None:
     axes = p.slot()
     for axis in node.iter_vars:
         p.slots[axis.var] = axes
+    accessed = {region.buffer for region in (*(node.reads or ()), *(node.writes or ()))}
+    first = not accessed.isdisjoint(
+        node.alloc_buffers
+    )  # scripts up to TVM 0.11 state accesses of a block's own buffers
+    if first:
+        alloc_buffers(p, node.alloc_buffers)
     if node.reads is not None:
         p.line(bracket("T.reads(", [p.doc(r) for r in node.reads], ")"))
     if node.writes is not None:
@@ -130,7 +136,8 @@ def block_content(p: Printer, node: tir.Block) -> None:
         dialect = p.options.dialect
         annotations = mapping_doc(p, {attribute_key(str(k), dialect): v for k, v in node.annotations.items()})
         p.line(concat(f"{p.spell('T.block_attr')}(", annotations, ")"))
-    alloc_buffers(p, node.alloc_buffers)
+    if not first:
+        alloc_buffers(p, node.alloc_buffers)
     for match in node.match_buffers:
         source = p.doc(match.source)
         name = p.define(match.buffer, match.buffer.name)

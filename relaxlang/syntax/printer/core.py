@@ -261,7 +261,9 @@ class Printer:
             items.append(f"align={buffer.align}")
         if buffer.offset_factor != 0:
             items.append(f"offset_factor={buffer.offset_factor}")
-        if buffer.layout is not None:
+        if isinstance(buffer.layout, prim.Call) and buffer.layout.op == "carried.fields":
+            items += [self.doc(field) for field in buffer.layout.args]
+        elif buffer.layout is not None:
             items.append(concat("layout=", self.doc(buffer.layout)))
         return bracket("(", [*items, *last], ")")
 

@@ -24,7 +24,7 @@ def emit_prim_func(p: Printer, node: tir.PrimFunc, name: str, *, symbol: str | N
     """The definition of a PrimFunc. `symbol` is its name in the module when `name` is only made from it."""
     p.int_dtype = prim.INT32
     items: list[Doc] = ["private=True"] if node.is_private else []
-    if SCHEDULABLE in node.attrs or (p.since("tvm-0.26") and is_schedulable(node.body)):
+    if SCHEDULABLE in node.attrs or (p.since("tvm-0.26") and is_schedulable(node.body, node.buffer_map.values())):
         items.append(f"{SCHEDULABLE}=True")
     if symbol is not None:
         items.append(f"name={string_text(symbol)}")

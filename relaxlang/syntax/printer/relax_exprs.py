@@ -9,6 +9,7 @@ from relaxlang.syntax.printer.core import Printer, prints
 from relaxlang.syntax.printer.exprs import global_name
 from relaxlang.syntax.printer.values import constant_doc, value_doc
 from relaxlang.syntax.scalars import string_text
+from relaxlang.syntax.spellings import LOST_KEYWORDS
 
 _EXTERN = si.FuncStructInfo(None, si.OBJECT, False)
 _OUT_SINFO = frozenset(
@@ -120,7 +121,7 @@ def _call(p: Printer, node: relax.Call) -> Doc:
     if name == "dist.const":
         return bracket("R.dist.const(", [p.doc(args[0]), *[p.doc(s) for s in node.sinfo_args]], ")")
     if name not in _OUT_SINFO:
-        return bracket(f"R.{name}(", [*first_args, *_args(p, args), *_rest(p, node)], ")")
+        return bracket(f"R.{name}(", [*first_args, *_op_args(p, name, args), *_rest(p, node)], ")")
     keep = 2 - len(first_args)
     items = [*first_args, *_args(p, args[:keep]), *p.keywords(node.attrs)]
     if node.sinfo_args:
@@ -134,9 +135,20 @@ def _args(p: Printer, args: tuple[relax.Expr, ...]) -> list[Doc]:
     return [p.doc(a) for a in args]
 
 
+def _op_args(p: Printer, name: str, args: tuple[relax.Expr, ...]) -> list[Doc]:
+    """The arguments of an operator: TVM wants the places of meshes as bare strings, and None for what is left out."""
+    if name.startswith("dist."):
+        return [string_text(a.value) if isinstance(a, relax.StringImm) else p.doc(a) for a in args]
+    if name == "memory.view" and p.options.dialect is not None:
+        return ["None" if isinstance(a, relax.Tuple) and not a.fields else p.doc(a) for a in args]
+    return _args(p, args)
+
+
 def _rest(p: Printer, node: relax.Call) -> list[Doc]:
     items = []
     for key, value in node.attrs.items():
+        if not value and key in LOST_KEYWORDS and p.since(LOST_KEYWORDS[key]):
+            continue
         # An operator knows from its signature that a parameter is a dtype; `"float32"` is how people write it.
         text = f'"{value}"' if value.__class__.__name__ == "DType" else value_doc(p, value)
         items.append(concat(key, "=", text))

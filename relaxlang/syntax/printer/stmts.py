@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from relaxlang.ir import prim, tir
+from relaxlang.ir.intrinsics import COORDINATES
 from relaxlang.syntax.document import Doc, bracket, concat
 from relaxlang.syntax.printer.core import Printer, emits, owns_data
 from relaxlang.syntax.printer.exprs import element
@@ -48,6 +49,11 @@ def tail(p: Printer, body: tir.Stmt) -> None:
                 body = declared.body
                 continue
             p.opens(body)
+            places = _coordinates(p, body)
+            if places:
+                _coordinates_line(p, places)
+                body = places[-1].body
+                continue
             p.line(_head(p, body, flat=True))
             _after_head(p, body)
             body = body.body
@@ -123,6 +129,39 @@ def _let_head(p: Printer, node: tir.LetStmt, flat: bool) -> Doc:
     if plain and p.names.get(node.var) is None:
         return concat(f"with {p.spell('T.LetStmt')}(", value, f") as {p.define(node.var, node.var.name)}:")
     return bracket(f"with {p.spell('T.LetStmt')}(", [value, f"var={p.name(node.var)}"], "):")
+
+
+def _coordinates(p: Printer, node: tir.Stmt) -> list[tir.LetStmt]:
+    """The lets from here on that name what one call gives: where in the grid of a GPU kernel a thread is."""
+    if not isinstance(node, tir.LetStmt) or not isinstance(node.value, prim.Call):
+        return []
+    call = node.value
+    if call.op in COORDINATES:
+        return [node]
+    found: list[tir.LetStmt] = []
+    while isinstance(node, tir.LetStmt) and p.names.get(node.var) is None:
+        part = node.value
+        if not (isinstance(part, prim.Call) and part.op == "carried.item" and part.args[0] is call.args[0]):
+            break
+        index = part.args[1]
+        if not isinstance(index, prim.IntImm) or index.value != len(found):
+            break
+        found.append(node)
+        node = node.body
+    whole = call.args[0] if found else None
+    extents = whole.args[0] if isinstance(whole, prim.Call) and whole.op in COORDINATES and whole.args else None
+    return found if isinstance(extents, prim.Call) and len(extents.args) == len(found) else []
+
+
+def _coordinates_line(p: Printer, places: list[tir.LetStmt]) -> None:
+    """`bx, by = T.cta_id([8, 4])`."""
+    value = places[0].value
+    assert isinstance(value, prim.Call)
+    doc = p.doc(value if value.op in COORDINATES else value.args[0])
+    names = [p.define(place.var, place.var.name) for place in places]
+    p.line(concat(", ".join(names), " = ", doc))
+    for place in places:
+        p.slots[place.var] = p.slot()
 
 
 def _attr_head(p: Printer, node: tir.AttrStmt, flat: bool) -> Doc:
@@ -219,7 +258,8 @@ def _allocated_buffer(p: Printer, node: tir.Allocate) -> tir.Stmt:
         buffer = inner.buffer
         if buffer.shape == node.extents and buffer.dtype is node.dtype:
             name = p.define(buffer, buffer.name)
-            p.line(concat(name, f" = {p.spell('T.decl_buffer')}", p.buffer_fields(buffer)))
+            word = p.spell("T.decl_buffer") if buffer.layout is None else "T.alloc_buffer"  # only this takes all fields
+            p.line(concat(name, f" = {word}", p.buffer_fields(buffer)))
             p.slots[node.buffer_var] = p.slot()
             return inner.body
     scope_name = node.buffer_var.pointer.scope if node.buffer_var.pointer is not None else "global"
