@@ -263,13 +263,14 @@ class _Reasons:
             return f"`{name}` is a parameter: its memory is the caller's"
         found = [b for b in self.bindings if b.var.name == name]
         if not found:
-            fail("RLX3112", f"`{self.func.attrs.get('global_symbol', 'the function')}` has no variable `{name}` when "
-                            "memory is planned")  # fmt: skip
+            fail("RLX3112", f"the function has no variable `{name}` outside of branches when memory is planned")
         memories = self.aliases.of(found[-1].var)
         own = [m for m in memories if m in self.allocations]
         if len(own) == 1:
             return own[0]
-        return f"`{name}` may lie in more than one piece of memory" if own else f"`{name}` has no memory of its own"
+        if own:
+            return f"`{name}` may lie in more than one piece of memory"
+        return f"`{name}` has no memory that this function plans: a branch, or a function that is called, has made it"
 
     def reason(self, a: str, b: str, first: relax.Binding, second: relax.Binding) -> str:
         """Why `b`, made later, is not put where `a` was."""
@@ -282,8 +283,8 @@ class _Reasons:
         (memory,) = self.aliases.of(first.var)
         last, at = self.last.get(memory, self.made[first.var]), self.made[second.var]
         if last > at:
-            until = next((b.var.name for b in self.bindings[last : last + 1] if b.var.name != "_"), "")
-            until = until or self._written(self.bindings[last])
+            user = self.bindings[min(last, len(self.bindings) - 1)]
+            until = self._written(user) if user.var.name == "_" else f"`{user.var.name}`"
             return (
                 f"their lifetimes overlap: `{a}` is needed until {until} is computed (binding {last}), and the memory "
                 f"of `{b}` is made before that (binding {at})"

@@ -118,6 +118,27 @@ def test_reuse(program: str, question: str, said: str) -> None:
     assert said in text, text
 
 
+BRANCHES = """@R.function
+def main(x: R.Tensor((64, 64), "float32"), c: R.Tensor((), "bool")):
+    a = R.matmul(x, x)
+    if c:
+        p = R.matmul(a, a)
+        b = R.matmul(p, p)
+    else:
+        b = R.exp(a)
+    d = R.matmul(b, x)
+    return (d, a)
+"""
+
+
+def test_reuse_beside_branches() -> None:
+    assert "`a` leaves the function" in answer(BRANCHES, UNFUSED, ":why-not reuse a d")
+    assert "a branch, or a function that is called" in answer(BRANCHES, UNFUSED, ":why-not reuse b d")
+    session = Session()
+    session.execute(BRANCHES)
+    assert [d.code for d in session.execute(":why-not reuse a p").diagnostics] == ["RLX3112"]
+
+
 def test_reuse_of_what_fusion_removed() -> None:
     program = function(f"{X}, {W}", "y = R.matmul(x, w)", "z = R.nn.relu(y)")
     assert "`y` has no memory: the pass `fuse-tir` made it a part" in answer(program, ":why-not reuse y z")
