@@ -1,0 +1,215 @@
+"""Whole models against installed peers: CPU time on one thread, compile time cold and warm, memory.
+
+    python tests/bench/bench_models.py [name…] [--peers onnxruntime,openvino] [--seconds 2.0] [--only run|build|memory]
+
+It runs on purpose, not with the tests. All contenders of a model take turns in one process, and the median of each
+one's CPU time counts (the least stands behind it). Ratios are best peer / relaxlang: above 1 relaxlang is faster. Text
+to runnable is CPU time of a new process, from a `.rlx` file with its side file to a function that may be called,
+without the start of Python and imports of numpy; with an empty cache folder, and again with what that left there.
+Memory is the peak of a process that loads the model and runs it a few times.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+for variable in ("OMP", "OPENBLAS", "MKL", "RELAXLANG"):
+    os.environ[f"{variable}_NUM_THREADS"] = "1"
+
+import numpy as np  # noqa: E402
+from models import BUILT, LENGTHS, MODELS, Array, Feeds  # noqa: E402
+
+Run = Callable[[Feeds], Array]
+
+_TEXT_TO_RUNNABLE = """
+import json, resource, sys, time
+import numpy
+start, wall = time.process_time(), time.perf_counter()
+import relaxlang
+relaxlang.build(relaxlang.load(sys.argv[1]))["main"]
+spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(json.dumps([time.process_time() - start + spent.ru_utime + spent.ru_stime, time.perf_counter() - wall]))
+"""
+
+
+def with_relaxlang(model: bytes) -> Run:
+    """relaxlang: the graph imported, weights constants of the module."""
+    import onnx
+
+    import relaxlang
+    from relaxlang.frontend.onnx import from_onnx
+
+    call = relaxlang.build(from_onnx(onnx.load_model_from_string(model)))["main"]
+
+    def run(feeds: Feeds) -> Array:
+        made = call(*feeds.values())
+        return np.asarray(made[0] if isinstance(made, (tuple, list)) else made)
+
+    return run
+
+
+def with_onnxruntime(model: bytes) -> Run:
+    """ONNX Runtime."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.log_severity_level = 1, 3
+    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    return lambda feeds: np.asarray(session.run(None, feeds)[0])
+
+
+def with_openvino(model: bytes) -> Run:
+    """OpenVINO."""
+    import openvino
+
+    core = openvino.Core()
+    compiled = core.compile_model(core.read_model(model), "CPU", {"INFERENCE_NUM_THREADS": 1, "NUM_STREAMS": 1,
+                                  "INFERENCE_PRECISION_HINT": "f32"})  # fmt: skip
+    request = compiled.create_infer_request()
+    return lambda feeds: np.asarray(request.infer(feeds, share_inputs=True, share_outputs=True)[0])
+
+
+CONTENDERS: dict[str, Callable[[bytes], Run]] = {
+    "relaxlang": with_relaxlang, "onnxruntime": with_onnxruntime, "openvino": with_openvino,
+}  # fmt: skip
+
+
+def contenders(model: bytes, peers: list[str]) -> dict[str, Run]:
+    """Whoever can run a model; peers that are not installed are left out."""
+    found: dict[str, Run] = {}
+    for name in ("relaxlang", *peers):
+        try:
+            found[name] = CONTENDERS[name](model)
+        except ImportError:
+            continue
+    return found
+
+
+def measure(runs: Mapping[str, Run], feeds: Feeds, seconds: float) -> dict[str, list[float]]:
+    """CPU seconds of calls of each contender, sorted; they take turns. Who gives other values than relaxlang is left
+    out, with a word about it."""
+    wanted = np.array(runs["relaxlang"](feeds))
+    near = 2e-3 * float(np.abs(wanted).max())
+    wrong = [n for n, run in runs.items() if not np.allclose(run(feeds), wanted, atol=near)]
+    if wrong:
+        print("other values than relaxlang's, so not measured:", *wrong)
+        runs = {n: run for n, run in runs.items() if n not in wrong}
+    found: dict[str, list[float]] = {n: [] for n in runs}
+    begin = time.perf_counter()
+    while time.perf_counter() - begin < seconds * len(runs) or len(found["relaxlang"]) < 5:
+        for name, run in runs.items():
+            start, times = time.process_time(), 0
+            while times == 0 or time.process_time() - start < 0.002:
+                run(feeds)
+                times += 1
+            found[name].append((time.process_time() - start) / times)
+    return {n: sorted(t) for n, t in found.items()}
+
+
+def show_times(name: str, runs: Mapping[str, Run], feeds: Feeds, seconds: float) -> None:
+    """Measure one input of a model, and print its row."""
+    found = measure(runs, feeds, seconds)
+    shown = "  ".join(f"{n} {np.median(t) * 1e3:.3f} ({t[0] * 1e3:.3f})" for n, t in found.items())
+    mine, others = found.pop("relaxlang"), list(found.values())
+    best = min((float(np.median(t)) for t in others), default=float("nan"))
+    least = min((t[0] for t in others), default=float("nan"))
+    print(f"{name:22} ratio {best / np.median(mine):5.2f} ({least / mine[0]:5.2f})  {shown}", flush=True)
+
+
+def run_models(names: list[str], peers: list[str], seconds: float) -> None:
+    """CPU time a call of every model."""
+    print("CPU ms a call on one thread, median (least):")
+    for name in names:
+        model, feeds = MODELS[name]()
+        runs = contenders(model, peers)
+        if name != "encoder_dynamic":
+            show_times(name, runs, feeds, seconds)
+            continue
+        for length in LENGTHS:
+            feeds = {"x": np.resize(feeds["x"], (1, length, feeds["x"].shape[2]))}
+            show_times(f"{name}_{length}", runs, feeds, seconds)
+
+
+def build_models(names: list[str]) -> None:
+    """Text to runnable of every model, in processes of their own."""
+    import onnx
+
+    from relaxlang.frontend.onnx import from_onnx
+
+    print("text to runnable, CPU s (wall s):")
+    for name in names:
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "model.rlx")
+            store: dict[str, Array] = {}
+            module = from_onnx(onnx.load_model_from_string(BUILT[name]()[0]))
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(module.script(constants="file", store=store))
+            np.savez(os.path.join(folder, "model.weights.npz"), **store)
+            environment = {**os.environ, "RELAXLANG_CACHE_DIR": os.path.join(folder, "cache")}
+            shown = []
+            for state in ("cold", "warm"):
+                cpu, wall = _output([sys.executable, "-c", _TEXT_TO_RUNNABLE, path], environment)
+                shown.append(f"{state} {cpu:6.2f} ({wall:6.2f})")
+        print(f"{name:22} {'  '.join(shown)}", flush=True)
+
+
+def show_memory(names: list[str], peers: list[str]) -> None:
+    """The peak memory of a process for every model and contender."""
+    print("peak memory of the process, MB:")
+    for name in names:
+        shown = []
+        for peer in ("relaxlang", *peers):
+            code = f"import bench_models; bench_models.print_peak({name!r}, {peer!r})"
+            place = {**os.environ, "PYTHONPATH": os.path.dirname(os.path.abspath(__file__))}
+            shown.append(f"{peer} {_output([sys.executable, '-c', code], place):.0f}")
+        print(f"{name:22} {'  '.join(shown)}", flush=True)
+
+
+def print_peak(name: str, peer: str) -> None:
+    """Load a model and run it a few times; print the peak memory of this process."""
+    import resource
+
+    model, feeds = MODELS[name]()
+    run = CONTENDERS[peer](model)
+    for _ in range(3):
+        run(feeds)
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+
+
+def _output(command: list[str], environment: dict[str, str]) -> Any:
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True)
+    return json.loads(done.stdout)
+
+
+def main() -> None:
+    """Measure the models whose names contain one of the arguments (all without)."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("names", nargs="*")
+    options.add_argument("--peers", default="onnxruntime,openvino")
+    options.add_argument("--seconds", type=float, default=2.0, help="of measuring, for each contender of a model")
+    options.add_argument("--only", choices=("run", "build", "memory"))
+    given = options.parse_args()
+    peers = given.peers.split(",") if given.peers else []
+
+    def chosen(models: Mapping[str, object]) -> list[str]:
+        return [m for m in models if not given.names or any(n in m for n in given.names)]
+
+    print("load:", " ".join(f"{x:.1f}" for x in os.getloadavg()), "on", os.cpu_count(), "processors")
+    if given.only in (None, "run"):
+        run_models(chosen(MODELS), peers, given.seconds)
+    if given.only in (None, "build"):
+        build_models(chosen(BUILT))
+    if given.only in (None, "memory"):
+        show_memory([m for m in chosen(MODELS) if m in ("encoder_128", "resnet18")], peers)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
