@@ -13,7 +13,8 @@ from relaxlang.ops import Operators
 
 # What may stand as an operand; tuples of leaves count as leaves too.
 LEAVES = (
-    relax.Var, relax.GlobalVar, relax.ExternFunc, relax.Op, relax.Constant, relax.ShapeExpr, relax.PrimValue,
+    relax.Var, relax.GlobalVar, relax.ExternFunc, relax.Op, relax.UnknownOp, relax.Constant, relax.ShapeExpr,
+    relax.PrimValue,
     relax.StringImm, relax.DataTypeImm,
 )  # fmt: skip
 

@@ -94,6 +94,12 @@ class Op(Expr):
         return hash(("Op", self.name))
 
 
+@node
+class UnknownOp(Op):
+    """An operator that relaxlang does not know, in a module that was read without checking: its call is printed as it
+    was written, with numbers and strings bare."""
+
+
 def _constant_info(data: Any) -> StructInfo:
     from relaxlang.base.dtype import from_numpy
     from relaxlang.ir.prim import INT64, IntImm

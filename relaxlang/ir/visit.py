@@ -20,7 +20,7 @@ _N = TypeVar("_N")
 
 LEAVES: frozenset[type] = frozenset(
     {prim.Var, prim.SizeVar, prim.IntImm, prim.FloatImm, prim.StringImm, tir.Buffer, relax.Var, relax.DataflowVar,
-     relax.GlobalVar, relax.Op, relax.Constant, relax.StringImm, relax.DataTypeImm}
+     relax.GlobalVar, relax.Op, relax.UnknownOp, relax.Constant, relax.StringImm, relax.DataTypeImm}
 )  # fmt: skip
 
 

@@ -117,9 +117,10 @@ class Operator(Value):
         if not isinstance(ev, RelaxElaborator):
             raise error("RLX0105", f"`R.{self.name}` can be called only in a Relax function", node.span)
         if not ev.check and not ev.unit.operators.has(self.name):
-            values = tuple(ev.lift(a, node.span) for a in args)
+            nothing = relax.Call(relax.Op("null_value"), (), span=node.span)
+            values = tuple(nothing if a is None else ev.lift(a, node.span) for a in args)
             return relax.Call(
-                relax.Op(self.name), values, Attrs({k: _plain(v) for k, v in kwargs.items()}), span=node.span
+                relax.UnknownOp(self.name), values, Attrs({k: _plain(v) for k, v in kwargs.items()}), span=node.span
             )
         return ev.operator(self.name, args, kwargs, node.span)
 

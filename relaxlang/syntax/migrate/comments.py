@@ -87,6 +87,12 @@ class _Text:
                 while number and lines[number - 1].lstrip().startswith("@"):
                     number -= 1
                 first[place(node).start] = first[start] = number
+        for stmt in _statements(module):
+            if isinstance(stmt, tree.PythonDef) and stmt.name in named:
+                number = named[stmt.name]
+                while number and lines[number - 1].lstrip().startswith("@"):
+                    number -= 1
+                first[place(stmt).start] = number
         first.update(self._assignments(module))
         self.starts = sorted(first)
         self.numbers = [first[start] for start in self.starts]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from relaxlang.ir import relax
+from math import isfinite
+
+from relaxlang.ir import prim, relax
 from relaxlang.ir import struct_info as si
 from relaxlang.syntax.document import Doc, bracket, concat
 from relaxlang.syntax.printer.core import Printer, prints
 from relaxlang.syntax.printer.exprs import global_name
 from relaxlang.syntax.printer.values import constant_doc, value_doc
-from relaxlang.syntax.scalars import string_text
+from relaxlang.syntax.scalars import float_text, string_text
 from relaxlang.syntax.spellings import LOST_KEYWORDS
 
 _EXTERN = si.FuncStructInfo(None, si.OBJECT, False)
@@ -59,7 +61,7 @@ def _is_plain_extern(node: relax.ExternFunc) -> bool:
     )
 
 
-@prints(relax.Op)
+@prints(relax.Op, relax.UnknownOp)
 def _op(p: Printer, node: relax.Op) -> Doc:
     return f"R.{node.name}"
 
@@ -110,6 +112,8 @@ def _call(p: Printer, node: relax.Call) -> Doc:
         return bracket("R.call_packed(", [first, *_args(p, node.args), *_rest(p, node)], ")")
     if not isinstance(op, relax.Op):
         return concat(p.doc(op), bracket("(", [*_args(p, node.args), *_rest(p, node)], ")"))
+    if isinstance(op, relax.UnknownOp):
+        return bracket(f"R.{op.name}(", [*[_plain(p, a) for a in node.args], *_rest(p, node)], ")")
     name, args = op.name, node.args
     first_args: list[Doc] = []
     if name in _NAMED_EXTERN and args and isinstance(args[0], relax.ExternFunc) and _is_plain_extern(args[0]):
@@ -142,6 +146,23 @@ def _op_args(p: Printer, name: str, args: tuple[relax.Expr, ...]) -> list[Doc]:
     if name == "memory.view" and p.options.dialect is not None:
         return ["None" if isinstance(a, relax.Tuple) and not a.fields else p.doc(a) for a in args]
     return _args(p, args)
+
+
+def _plain(p: Printer, value: relax.Expr) -> Doc:
+    """An argument of an operator that nobody knows, as it is written: `3`, `2.5`, `True`, `"add"`, `None`."""
+    if isinstance(value, relax.Call) and value.op == relax.Op("null_value"):
+        return "None"
+    if isinstance(value, relax.StringImm):
+        return string_text(value.value)
+    if isinstance(value, relax.Tuple) and value.fields:
+        return bracket("(", [_plain(p, field) for field in value.fields], ")", lone_comma=True)
+    if isinstance(value, relax.PrimValue):
+        number = value.value
+        if isinstance(number, prim.IntImm) and number.of in (prim.INT64, prim.BOOL):
+            return str(number.value) if number.of is prim.INT64 else str(bool(number.value))
+        if isinstance(number, prim.FloatImm) and number.of is prim.FLOAT32 and isfinite(number.value):
+            return float_text(number.value)
+    return p.doc(value)
 
 
 def _rest(p: Printer, node: relax.Call) -> list[Doc]:

@@ -297,3 +297,14 @@ def test_a_faulty_loop_is_reported_once() -> None:
     assert codes("for i in range(100):\n    y = R.matmul(x, nothing)\nreturn x") == ["RLX0101"]
     assert codes("for i in 7:\n    y = x\nreturn x") == ["RLX0124"]
     assert codes("for i in x:\n    y = x\nreturn y") == ["RLX0413"]
+
+
+def test_unknown_operators_print_back() -> None:
+    lines = [
+        "y = R.foo(x, 3, -1)",
+        'z = R.nn.bar(y, (1, 2), axis=-1, mode="fast")',
+        'w = R.baz(z, (x, y), None, 2.5, "s", True)',
+    ]
+    mod = parse("@R.function\ndef f(x: R.Object):\n    " + "\n    ".join([*lines, "return w"]) + "\n", check=False)
+    text = mod.script()
+    assert all(line in text for line in lines) and parse(text, check=False).script() == text

@@ -197,3 +197,20 @@ def f(A: T.Buffer((4,), "float32")):
     A[0] = T.float32(0)
 """
     assert '{"target": T.target("llvm -mcpu=generic"), "a": "b"}' in migrated(text, "tvm-0.22")
+
+
+def test_comments_above_python_functions():
+    text = """@I.ir_module
+class M:
+    # above
+    @I.pyfunc
+    def helper(self, x):
+        return x  # inside
+
+    # of main
+    @R.function
+    def main(x: R.Object) -> R.Object:
+        return x
+"""
+    made = migrated(text, "tvm-0.27")
+    assert made.index("# above") < made.index("@I.pyfunc") < made.index("# inside") < made.index("# of main")
