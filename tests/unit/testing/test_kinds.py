@@ -19,7 +19,7 @@ class Words:
         return "".join(f"{w}\n" for w in self.words)
 
 
-def parse(text: str, filename: str) -> Words:
+def parse(text: str, filename: str, warnings: object = None) -> Words:
     source = Source(filename, text)
     lines = [line.partition("#")[0] for line in text.split("\n")]
     wrong = [i for i, line in enumerate(lines) if "bad" in line]
