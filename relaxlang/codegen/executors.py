@@ -72,7 +72,8 @@ def in_process_kernels(
     executor, own = config.executor.kind, kernel_targets(lowered, config)
     for target in own.values():
         if target.kind != "llvm":
-            fail("RLX5028", f"the executor `{executor}` needs targets of kind `llvm`, not `{target}`")
+            help = 'the executor `aot` makes C source: `executor="aot"`, `relaxc --executor=aot`'
+            fail("RLX5028", f"the executor `{executor}` needs targets of kind `llvm`, not `{target}`", help=help)
     if config.runtime.kind != "cpp":
         fail("RLX5028", f"the executor `{executor}` needs the runtime `cpp`, not `{config.runtime.kind}`")
     made = build_kernels(dict(lowered.prim_funcs()), config.primitive_target, own)

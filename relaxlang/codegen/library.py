@@ -111,13 +111,14 @@ def _launch(triple: str) -> bytes:
 
 
 def _linker(triple: str) -> list[str]:
-    """The command that links for a platform: the system's compiler for this one, zig's otherwise."""
+    """The command that links for a platform: the system's compiler for it, else zig's."""
     native = Target().mtriple
-    if triple.split("-")[0] == native.split("-")[0]:
-        for name in _COMPILERS:
-            found = shutil.which(name)
-            if found is not None:
-                return [found]
+    here = triple.split("-")[0] == native.split("-")[0]
+    plain = triple.replace("-unknown-", "-").replace("-pc-", "-")
+    for name in _COMPILERS if here else (f"{plain}-gcc",):
+        found = shutil.which(name)
+        if found is not None:
+            return [found]
     if find_spec("ziglang") is None:
         fail(
             "RLX5030",
@@ -125,7 +126,7 @@ def _linker(triple: str) -> list[str]:
             help="install a C compiler or `pip install ziglang`; `.rlxe` files need none",
         )
     zig = [sys.executable, "-m", "ziglang", "cc"]
-    return zig if triple == native else [*zig, "-target", triple.replace("-unknown-", "-").replace("-pc-", "-")]
+    return zig if triple == native else [*zig, "-target", plain]
 
 
 def _link(command: list[str]) -> None:

@@ -34,7 +34,7 @@ from relaxlang.runtime.ndarray import (
     wrap,
 )
 from relaxlang.runtime.params import Expected, convert
-from relaxlang.runtime.registry import get_global_func
+from relaxlang.runtime.registry import LinkedFunction, get_global_func
 
 
 class GraphExecutor:
@@ -199,8 +199,11 @@ class GraphExecutor:
         return _copy(self._tensors[tree]) if isinstance(tree, int) else tuple(self._result(part) for part in tree)
 
     # --- measuring ----------------------------------------------------------------------------------------------------
-    def benchmark(self, number: int = 10, repeat: int = 3) -> BenchmarkResult:
-        """Seconds of a run on the inputs that are set."""
+    def benchmark(
+        self, device: Device | Sequence[Device] | None = None, number: int = 10, repeat: int = 3
+    ) -> BenchmarkResult:
+        """Seconds of a run on the inputs that are set; `device` is the CPU."""
+        as_device(device)
         return measure(self.run, (), number, repeat)
 
     def debug(self, number: int = 10) -> DebugReport:
@@ -341,6 +344,9 @@ def _copy(source: NDArray, out: Any = None) -> Any:
 def _guarded(name: str) -> Callable[..., Any]:
     """A packed function that names itself in what it raises."""
     function = get_global_func(name)
+    if isinstance(function, LinkedFunction):
+        function.link()
+        return function
 
     def call(*args: Any) -> None:
         with blame(name):

@@ -13,7 +13,7 @@ from relaxlang.runtime.graph import FORMAT, Graph, from_json, to_json
 from relaxlang.runtime.graph_executor import GraphExecutor
 from relaxlang.runtime.kernel import Kernel
 from relaxlang.runtime.kernel_signature import KernelSignature
-from relaxlang.runtime.module import EXECUTOR_MAKERS, RuntimeModule
+from relaxlang.runtime.module import EXECUTOR_MAKERS, RuntimeModule, linked
 from relaxlang.runtime.ndarray import NDArray, as_tensor
 from relaxlang.runtime.registry import PackedFunc
 
@@ -80,7 +80,7 @@ class GraphExecutorFactory(RuntimeModule):
         name = function if function is not None else "main" if "main" in self.graphs else next(iter(self.graphs))
         if name not in self.graphs:
             unknown_function(name, "the module has no graph", self.graphs)
-        return GraphExecutor(self.graphs[name], self.kernels, self.parameters, device)
+        return GraphExecutor(self.graphs[name], linked(self.executable, self.kernels), self.parameters, device)
 
     def get_graph_json(self) -> str:
         """The graphs as JSON."""

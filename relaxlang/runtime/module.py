@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from relaxlang.base.diagnostics import fail
 from relaxlang.runtime.device import Device
+from relaxlang.runtime.elf import fault_of_library
 from relaxlang.runtime.errors import unknown_function
 from relaxlang.runtime.executable import Executable
 from relaxlang.runtime.kernel import Kernel
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
 EXECUTOR_MAKERS = ("create_executor", "default")
 """The names by which a runtime module gives what makes its executors."""
+
+FOR_C = (".c", ".o", ".a", ".tar")
+"""Suffixes of what the executor `aot` writes for C programs."""
 
 Linker = Callable[[Executable], Mapping[str, Kernel]]
 Exporter = Callable[["RuntimeModule", str], None]
@@ -63,6 +67,11 @@ def link(executable: Executable) -> Mapping[str, Kernel]:
             help="`import relaxlang.codegen` installs one",
         )
     return _linkers[0](executable)
+
+
+def linked(executable: Executable, kernels: Mapping[str, Kernel]) -> Mapping[str, Kernel]:
+    """The kernels of a program in this process. RLX5018 when it was built for another machine."""
+    return kernels if kernels or not executable.objects else link(executable)
 
 
 class RuntimeModule:
@@ -132,7 +141,8 @@ class RuntimeModule:
             _exporters[suffix](self, shown)
         else:
             known = ", ".join(sorted({".rlxe", *_exporters}))
-            fail("RLX6019", f"cannot export `{shown}`: unknown suffix", help=f"known suffixes are {known}")
+            more = f'; {", ".join(FOR_C)} are made with `executor="aot"`' if suffix in FOR_C else ""
+            fail("RLX6019", f"cannot export `{shown}`: unknown suffix", help=f"known suffixes are {known}{more}")
 
     def __repr__(self) -> str:
         return f"<runtime module of {', '.join(self.function_names)}>"
@@ -185,14 +195,21 @@ def load_module(path: str | os.PathLike[str]) -> RuntimeModule:
     files you trust. Raises RLX6011, RLX6012, RLX6019 and what the linker raises.
     """
     shown = os.fspath(path)
-    if os.path.splitext(shown)[1] in (".so", ".dylib", ".dll"):
+    suffix = os.path.splitext(shown)[1]
+    if suffix in (".so", ".dylib", ".dll"):
         return _load_library(shown)
+    if suffix in FOR_C and os.path.isfile(shown):
+        help = "link it into a C program; a program of the executor `aot` can also be exported as `.so` or `.rlxe`"
+        fail("RLX6019", f"`{shown}` is for C programs and cannot be loaded here", help=help)
     return runtime_module(Executable.load(shown))
 
 
 def _load_library(path: str) -> RuntimeModule:
     """Symbols: `relaxlang_executable` (bytes), `relaxlang_executable_size` (uint64), and one function per kernel, its
     name behind `SYMBOL_PREFIX`."""
+    fault = fault_of_library(path)
+    if fault:
+        fail("RLX5018" if "machine" in fault else "RLX6019", f"`{path}` cannot be loaded: {fault}")
     try:
         library = ctypes.CDLL(os.path.abspath(path))
     except OSError as error:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from relaxlang.base.config import config
 from relaxlang.base.diagnostics import fail
 from relaxlang.base.suggest import did_you_mean
+from relaxlang.runtime.elf import fault_of_library
 
 BLAS = "blas"
 """The name of the library that is whatever BLAS there is."""
@@ -49,6 +50,9 @@ def open_library(name: str, user: str) -> Library:
         return blas(user)
     why = "there is no file or library of that name"
     for candidate in dict.fromkeys(filter(None, (name, None if os.sep in name else ctypes.util.find_library(name)))):
+        fault = fault_of_library(candidate) if os.sep in candidate else ""
+        if fault:
+            fail("RLX6038", f"{user} needs the library `{name}`, which can't be opened: {fault}")
         try:
             return Library(name, ctypes.CDLL(candidate))
         except OSError as fault:
@@ -74,6 +78,8 @@ def blas(user: str) -> Library:
 @cache
 def _find_blas() -> Library | None:
     for path in _candidates():
+        if fault_of_library(path):
+            continue
         try:
             handle = ctypes.CDLL(path)
         except OSError:

@@ -14,7 +14,7 @@ from relaxlang.runtime.errors import unknown_function
 from relaxlang.runtime.executable import Executable, VMFunction
 from relaxlang.runtime.kernel import Kernel
 from relaxlang.runtime.linkage import MAX_DEPTH, link_libraries
-from relaxlang.runtime.module import RuntimeModule, link
+from relaxlang.runtime.module import RuntimeModule, link, linked
 from relaxlang.runtime.native import ExecMode, Program, native_program, observed_program
 from relaxlang.runtime.observe import KernelProfile, KernelRun
 from relaxlang.runtime.params import bind, expectations
@@ -57,6 +57,7 @@ class VirtualMachine:
         kernels = mod.kernels if isinstance(mod, RuntimeModule) else mod
         if kernels is None:
             kernels = module.kernels if isinstance(module, RuntimeModule) else link(executable)
+        kernels = linked(executable, kernels)
         self.device = as_device(device)
         self.executable = executable
         self._kernels = kernels

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -31,8 +31,10 @@ from relaxlang.ir.configuration.target import Target
 from relaxlang.ir.module import IRModule
 from relaxlang.ir.tir import PrimFunc
 from relaxlang.passes.tir.lowering import lower
+from relaxlang.runtime.device import Device
 from relaxlang.runtime.executable import Executable, ObjectCode
 from relaxlang.runtime.graph import Graph, GraphNode, GraphTensor
+from relaxlang.runtime.graph_executor import GraphExecutor
 from relaxlang.runtime.graph_module import GraphExecutorFactory, graph_executable
 from relaxlang.runtime.module import RuntimeModule
 from relaxlang.runtime.ndarray import NDArray
@@ -154,6 +156,15 @@ class AotExecutorFactory(GraphExecutorFactory):
         super().__init__(executable, kernels, ir_module, linked=all(p.linked for p in library.programs))
         self.library = library
 
+    def create_executor(
+        self, device: Device | Sequence[Device] | None = None, function: str | None = None
+    ) -> GraphExecutor:
+        """A fresh executor. RLX5028 for C source, which does not run in this process."""
+        if self.library.target.kind == C_TARGET:
+            help = "export it for a C program, or build for the target `llvm` to run it here"
+            fail("RLX5028", "a library of the target `c` is C source, and does not run in this process", help=help)
+        return super().create_executor(device, function)
+
     def get_source(self) -> str:
         """The library as C99."""
         return self.library.c_source
@@ -168,8 +179,12 @@ class AotExecutorFactory(GraphExecutorFactory):
         from relaxlang.codegen.aot import export
 
         shown = os.fspath(path)
-        if os.path.splitext(shown)[1] in export.SUFFIXES:
+        suffix = os.path.splitext(shown)[1]
+        if suffix in export.SUFFIXES:
             export.export(self.library, shown)
+        elif self.library.target.kind == C_TARGET and suffix in (".so", ".rlxe"):
+            fail("RLX5028", f"there is no machine code for the target `c`, as `{shown}` needs it",
+                 help="it is C source: `.c` or `.tar`; build for the target `llvm`")  # fmt: skip
         else:
             super().export_library(shown)
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from relaxlang.base.diagnostics import fail
 from relaxlang.base.suggest import did_you_mean
 from relaxlang.ir import prim, relax
@@ -52,6 +54,8 @@ def bind_params(mod: IRModule, func_name: str, params: Mapping[str, Any]) -> IRM
                 func.span,
                 help=f"did you mean `{near}`?" if near else "",
             )
+        if not isinstance(array, (np.ndarray, np.generic, bool, int, float)) and not hasattr(array, "__dlpack__"):
+            fail("RLX3112", f"the parameter `{name}` is bound to a `{type(array).__name__}`, which is no array")
         constant = relax.Constant(as_tensor(array).numpy(), span=names[name].span)
         _match(name, names[name].struct_info, constant, dims)
         values[names[name]] = constant
@@ -81,7 +85,7 @@ def _match(name: str, info: Any, constant: relax.Constant, dims: dict[prim.Var, 
         if isinstance(dim, prim.IntImm) and dim != have.dims[k]:
             fail(
                 "RLX3112",
-                f"dimension {k} of the parameter `{name}` is {dim}, the array has {have.dims[k]}",
+                f"dimension {k} of the parameter `{name}` is {dim.value}, the array has {have.dims[k].value}",
                 constant.span,
             )
 

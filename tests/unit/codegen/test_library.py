@@ -110,3 +110,39 @@ def test_a_linker_that_fails(built, tmp_path, monkeypatch):
     with pytest.raises(DiagnosticError, match="out of luck"):
         built.export_library(path)
     assert not path.exists()
+
+
+@pytest.mark.parametrize("size", [0, 50, 1000, -100])
+def test_a_library_that_was_cut_off(built, tmp_path, size):
+    whole, cut = tmp_path / "whole.so", tmp_path / "cut.so"
+    built.export_library(whole)
+    cut.write_bytes(whole.read_bytes()[:size])
+    with pytest.raises(DiagnosticError, match="RLX6019"):
+        relaxlang.load_module(cut)
+
+
+def test_a_library_for_another_processor(built, tmp_path):
+    path = tmp_path / "program.so"
+    built.export_library(path)
+    content = bytearray(path.read_bytes())
+    content[18:20] = (243).to_bytes(2, "little")
+    path.write_bytes(content)
+    with pytest.raises(DiagnosticError, match=r"RLX5018.*it is for riscv64"):
+        relaxlang.load_module(path)
+
+
+def test_files_for_c_programs(built, tmp_path):
+    path = tmp_path / "program.tar"
+    with pytest.raises(DiagnosticError, match='executor="aot"'):
+        built.export_library(path)
+    path.write_bytes(b"")
+    with pytest.raises(DiagnosticError, match="is for C programs"):
+        relaxlang.load_module(path)
+
+
+def test_a_program_for_another_processor_does_not_run():
+    module = relaxlang.parse(PROGRAM)
+    x, w = np.zeros((1, 4), "float32"), np.zeros((4, 3), "float32")
+    foreign = relaxlang.build(module, target="llvm -mtriple=riscv64-linux-gnu -mattr=+m,+f,+d")
+    with pytest.raises(DiagnosticError, match="RLX5018"):
+        foreign["main"](x, w)

@@ -236,3 +236,13 @@ def test_settings_that_do_not_go_together() -> None:
     with pytest.raises(DiagnosticError) as caught:
         built("mlp", **{"interface-api": "c"})
     assert caught.value.diagnostics[0].code == "RLX5028"
+
+
+def test_c_source_does_not_run_here(tmp_path):
+    module = relaxlang.parse('@R.function\ndef main(x: R.Tensor((4,), "float32")):\n    return R.exp(x)')
+    built = relaxlang.build(module, target="c", executor="aot", runtime="c")
+    with pytest.raises(DiagnosticError, match="does not run in this process"):
+        built["main"](np.zeros(4, "float32"))
+    for suffix in ("so", "rlxe", "o"):
+        with pytest.raises(DiagnosticError, match="RLX5028"):
+            built.export_library(tmp_path / f"made.{suffix}")

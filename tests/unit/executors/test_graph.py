@@ -97,6 +97,7 @@ def test_measuring(built: GraphExecutorFactory) -> None:
     executor = built.create_executor()
     executor.run(x=X, y=Y)
     assert len(executor.benchmark(number=2, repeat=3).results) == 3
+    assert len(executor.benchmark(relaxlang.cpu(), number=2).results) == 3
     report = executor.debug(number=2)
     assert [row.node.name for row in report.rows] == [n.name for n in executor.graph.nodes]
     np.testing.assert_array_equal(report.rows[-1].outputs[0], executor.get_output(1))
