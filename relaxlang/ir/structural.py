@@ -333,15 +333,17 @@ def same_struct_info(a: si.StructInfo | None, b: si.StructInfo | None) -> bool:
 
 
 # --- the hash ---------------------------------------------------------------------------------------------------------
-def structural_hash(node: Any) -> int:
-    """A 64-bit hash that equal nodes share; the same in every process (free variables count by their names)."""
-    return _Hash().run(node)
+def structural_hash(node: Any, *, elements: bool = True) -> int:
+    """A 64-bit hash that equal nodes share; the same in every process (free variables count by their names). Without
+    `elements` only the dtype and shape of arrays count: for tables whose entries are compared anyway."""
+    return _Hash(elements).run(node)
 
 
 class _Hash:
     """The state of one hash: variables are numbered where they are matched."""
 
-    def __init__(self) -> None:
+    def __init__(self, elements: bool) -> None:
+        self.elements = elements
         self.numbers: dict[Any, int] = {}
         self.work: list[tuple[Mode, Any]] = []
         self.closed = False
@@ -367,7 +369,7 @@ class _Hash:
         if isinstance(value, (prim.Var, relax.Var, tir.Buffer)):
             return self.variable(mode, value)
         if isinstance(value, relax.Constant):
-            return _array_token(value.data)
+            return self.array(value.data)
         if isinstance(value, prim.FloatImm):
             return f"{value.of}".encode() + _bits(value.value)
         if isinstance(value, (tuple, list)):
@@ -383,7 +385,7 @@ class _Hash:
         if isinstance(value, float):
             return b"float" + _bits(value)
         if hasattr(value, "tobytes"):
-            return _array_token(value)
+            return self.array(value)
         return f"{name}{value}".encode(errors="surrogatepass")
 
     def parts(self, mode: Mode, value: Node | IRModule) -> None:
@@ -423,7 +425,7 @@ class _Hash:
             self.work += [("use", value.pointer), ("use", value.dtype)]
         return f"{kind}+".encode()
 
-
-def _array_token(array: Any) -> bytes:
-    data: bytes = array.tobytes()
-    return f"{array.dtype}{array.shape}".encode() + data
+    def array(self, array: Any) -> bytes:
+        """What an array adds."""
+        data: bytes = array.tobytes() if self.elements else b""
+        return f"{array.dtype}{array.shape}".encode() + data

@@ -69,11 +69,16 @@ def _escape(code: int) -> str:
 # --- arrays -----------------------------------------------------------------------------------------------------------
 def array_bytes(array: np.ndarray[Any, Any]) -> bytes:
     """The elements in row-major, little-endian order."""
+    return _plain(array).tobytes()
+
+
+def _plain(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The bytes of the elements in row-major, little-endian order: the array's own memory where it lies like that."""
     import numpy as np
 
     flat = np.ascontiguousarray(array)
     big = flat.dtype.byteorder == ">" or (flat.dtype.byteorder == "=" and sys.byteorder == "big")
-    return (flat.byteswap() if big else flat).tobytes()
+    return (flat.byteswap() if big else flat).reshape(-1).view(np.uint8)
 
 
 def array_base64(array: np.ndarray[Any, Any]) -> str:
@@ -101,10 +106,11 @@ def array_from_text(
         found = None if store is None else store.get(text)
         if found is None:
             raise ValueError(f"no side file has the array `{text}`")
-        data = array_bytes(np.asarray(found))
-        if _SHA + hashlib.sha256(data).hexdigest() != text or len(data) != count * dtype.numpy.itemsize:
+        content = _plain(np.asarray(found))
+        if _SHA + hashlib.sha256(content.data).hexdigest() != text or len(content) != count * dtype.numpy.itemsize:
             raise ValueError(f"the array `{text}` of the side file has another content")
-        return _from_bytes(data, dtype, shape)
+        content.flags.writeable = False
+        return _from_bytes(content, dtype, shape)
     try:
         data = base64.b64decode(text, validate=True)
     except binascii.Error as fault:
@@ -115,7 +121,7 @@ def array_from_text(
     return _from_bytes(data, dtype, shape)
 
 
-def _from_bytes(data: bytes, dtype: DType, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+def _from_bytes(data: bytes | np.ndarray[Any, Any], dtype: DType, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
     """An array from its elements in row-major, little-endian order."""
     import numpy as np
 

@@ -63,7 +63,7 @@ class _Eliminator(BindingRewriter):
             return (binding,)
         if binding.var in self.written:
             return (binding,)
-        key = structural_hash(binding.value)
+        key = structural_hash(binding.value, elements=False)
         for earlier in self.seen.get(key, ()):
             same = structural_equal(earlier.var.struct_info, binding.var.struct_info)
             if same and structural_equal(earlier.value, binding.value):
