@@ -279,8 +279,8 @@ class BodyElaborator(Evaluator):
         return value.value if isinstance(value, Meta) else value
 
     def variable_type(self, name: str, value: Any) -> DType | None:
-        """The type of the variable that `name = value` makes; None when it makes none: the name is not bound again (in
-        texts of TVM 0.26 and later every such name is a variable), or no number is bound to it."""
+        """The type of the variable that `name = value` makes; None when it makes none: the name is not bound again, or
+        no number is bound to it."""
         if not isinstance(value, (PrimExpr, bool, int, float)) or isinstance(value, prim.StringImm):
             return None
         if isinstance(value, prim.Call) and value.op in (*COORDINATES, "carried.item"):
@@ -289,7 +289,7 @@ class BodyElaborator(Evaluator):
         if id(stmts) not in self.assigned:
             self.assigned[id(stmts)] = last_assignments(stmts)
         of = scalar(value, None).dtype
-        changes = self.allocates_here or self.assigned[id(stmts)].get(name, 0) > at
+        changes = self.assigned[id(stmts)].get(name, 0) > at
         return of if changes and of.lanes == 1 and not of.is_handle and of is not prim.VOID else None
 
     def is_variable(self, name: str, scope: Scope) -> bool:
