@@ -135,7 +135,7 @@ def reindex(state: State, name: str, kind: str, index: int | str) -> tuple[State
     indices = places.pop()
     used = set(free_vars(indices))
     axes = [a for a in block.iter_vars if a.var in used]
-    if any(v not in {a.var for a in axes} for v in used) or not axes:
+    if not used <= {a.var for a in axes} | set(state.func.params) or not axes:
         state.fail("RLX1008", f"the place of `{old.name}` in the block `{name}` depends on more than its axes", realize)
     if kind == "write":
         require_complete(state, realize)

@@ -158,7 +158,7 @@ def _copy_nest(name: str, iters: tuple[IterVar, ...], body: BufferStore) -> Stmt
 def _pad(load: BufferLoad, axes: Sequence[IterVar], wider: dict[Var, PrimExpr]) -> _Pad:
     used = set(free_vars(load.indices))
     by_var = {a.var: a for a in axes}
-    plain = all(isinstance(i, Var) for i in load.indices) and len(set(load.indices)) == len(load.indices)
+    plain = all(i in by_var for i in load.indices) and len(set(load.indices)) == len(load.indices)
     order = [i for i in load.indices if isinstance(i, Var)] if plain else [a.var for a in axes if a.var in used]
     chosen = tuple((by_var[v], wider.get(v, cast(by_var[v].dom.extent, v.dtype)), v in wider) for v in order)
     copy = new_buffer(f"{load.buffer.name}_pad", load.buffer, [e for _, e, _ in chosen], "global")

@@ -2,7 +2,8 @@
 
 `schedule_function` is the way in. It inlines what is cheap, then looks for a contraction (a matmul, a convolution) and
 computes what follows in its tiles; else it runs stages over the same rows together; what is left is scheduled block by
-block. Reading order: `analysis`, `processor`, `inline`, `contraction`, `rows`, `reduction`, `spatial`.
+block. Contractions that follow one another are computed a block of rows at a time. Reading order: `analysis`,
+`processor`, `inline`, `contraction`, `row_blocks`, `rows`, `reduction`, `spatial`.
 
 A rule that meets what a primitive refuses leaves the program as it was: the primitives' preconditions are part of the
 question whether the rule applies.
@@ -20,6 +21,7 @@ from relaxlang.schedule.rules.contraction import schedule_contraction
 from relaxlang.schedule.rules.inline import inline_all
 from relaxlang.schedule.rules.processor import Processor
 from relaxlang.schedule.rules.reduction import schedule_reduction
+from relaxlang.schedule.rules.row_blocks import compute_in_row_blocks
 from relaxlang.schedule.rules.rows import schedule_rows
 from relaxlang.schedule.rules.spatial import schedule_spatial
 from relaxlang.schedule.schedule import Schedule
@@ -28,7 +30,7 @@ from relaxlang.schedule.state import walk_stmts
 __all__ = ["Processor", "schedule_function"]
 
 Rule = Callable[[Schedule, str, Processor], bool]
-PER_BLOCK: tuple[Rule, ...] = (schedule_contraction, schedule_reduction, schedule_spatial)
+PER_BLOCK: tuple[Rule, ...] = (schedule_reduction, schedule_spatial)
 
 
 def schedule_function(func: PrimFunc, processor: Processor, least: int = 0) -> PrimFunc:
@@ -40,15 +42,34 @@ def schedule_function(func: PrimFunc, processor: Processor, least: int = 0) -> P
     if work(sch.state) < least:
         return func
     inline_all(sch)
+    made = compute_in_row_blocks(sch.state, lambda f: _stage_by_stage(Schedule(IRModule({"main": f})), processor))
+    if made is None:
+        return _stage_by_stage(sch, processor)
+    sch = Schedule(IRModule({"main": made}))
+    _each(sch, [b.block.name_hint for b in sch.state.blocks_under(sch.state.root)], processor)
+    return _function(sch)
+
+
+def _stage_by_stage(sch: Schedule, processor: Processor) -> PrimFunc:
+    """The function with each stage scheduled, or several together that run over the same rows."""
     anchors = [n for n in sch.state.blocks if n != "root" and _try(sch, schedule_contraction, n, processor)]
     if not anchors:
         _try(sch, schedule_rows, "root", processor)
-    for name in [n for n in sch.state.blocks if n != "root"]:
+    _each(sch, [n for n in sch.state.blocks if n != "root"], processor)
+    return _function(sch)
+
+
+def _each(sch: Schedule, names: list[str], processor: Processor) -> None:
+    """Schedule blocks one by one, those that are still there."""
+    for name in names:
         if name in sch.state.blocks:
-            any(_try(sch, rule, name, processor) for rule in PER_BLOCK[1:])
+            any(_try(sch, rule, name, processor) for rule in PER_BLOCK)
+
+
+def _function(sch: Schedule) -> PrimFunc:
     made = sch.mod["main"]
     assert isinstance(made, PrimFunc)
-    return made if sch.mod.functions["main"] is not func else func
+    return made
 
 
 def _schedulable(func: PrimFunc) -> bool:
