@@ -169,7 +169,8 @@ def _check_same(ev: OpEvaluator, name: str, param: tir.Buffer, buffer: tir.Buffe
         raise error("RLX0140", f"`{param.name}` of `{name}` is {wanted}, the tensor given is {given}", span)
     for want, have in pairs:
         if not ev.same(want, have):
-            ev.require(prim.fold(prim.EQ, have, want), f"`R.{ev.operator}`: a dimension is {have}, and must be {want}")
+            same = prim.fold(prim.EQ, have, prim.cast(want, have.dtype))
+            ev.require(same, f"`R.{ev.operator}`: a dimension is {have}, and must be {want}")
 
 
 class _Rename(Rewriter):
