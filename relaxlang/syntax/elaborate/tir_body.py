@@ -24,6 +24,9 @@ from relaxlang.syntax.elaborate.tir_values import BlockState, Item, Pending, Wra
 from relaxlang.syntax.elaborate.unit import Unit, poison
 from relaxlang.syntax.elaborate.variables import last_assignments, scalar_variable
 
+GPU_VIEWS = frozenset("view sub permute local tile rearrange".split())
+"""Attributes of buffers since TVM 0.26 that make another buffer of the same memory, by its layout."""
+
 
 class BodyElaborator(Evaluator):
     """Elaborates the body of one PrimFunc.
@@ -166,6 +169,13 @@ class BodyElaborator(Evaluator):
         if isinstance(value, tir.Buffer) and name in METHODS:
             method = METHODS[name]
             return Builtin(name, lambda ev, args, kwargs, node: method(ev, node, value, args, kwargs))
+        if isinstance(value, tir.Buffer) and name in GPU_VIEWS:
+            raise error(
+                "RLX0102",
+                f"`{value.name}.{name}` is a view of TVM's language for GPU kernels, which is not read",
+                span,
+                help=f"declare the view: `T.decl_buffer(shape, dtype, data={value.name}.data)`",
+            )
         return super().attribute(value, name, span)
 
     def binary(self, op: str, a: Any, b: Any, span: Span | None) -> Any:

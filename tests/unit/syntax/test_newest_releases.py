@@ -129,6 +129,15 @@ def f(A: T.Buffer((64,), "float32"), B: T.Buffer((8,), "float32xvscalex4")):
         parse(kernel("A[T.Ramp(0, 1, T.vscale() * -4)] = T.float32(0)"))
 
 
+@pytest.mark.parametrize(
+    "view", ['A.view("float16")', "A.sub[0:4]", "A.permute(0)", "A.local()", "A.tile((0, (4, 2)))"]
+)
+def test_views_are_refused_by_name(view: str) -> None:
+    with pytest.raises(DiagnosticError, match="is a view of TVM's language for GPU kernels") as caught:
+        parse(kernel(f"C = {view}\nT.evaluate(C[0])"))
+    assert [d.code for d in caught.value.diagnostics] == ["RLX0102"]
+
+
 def test_layouts_and_variables_of_gpu_kernels() -> None:
     text = back(
         kernel(
