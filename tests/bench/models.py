@@ -175,8 +175,8 @@ MODELS: dict[str, Callable[[], tuple[bytes, Feeds]]] = {
     "resnet18": resnet18,
 }  # fmt: skip
 BUILT: dict[str, Callable[[], tuple[bytes, Feeds]]] = {
-    "mlp_1": lambda: mlp(1), "encoder_128_12_layers": lambda: encoder(128, 12), "gpt2_prefill_128": lambda: gpt2(128),
-    "resnet18": resnet18,
+    "mlp_1": lambda: mlp(1), "encoder_128": lambda: encoder(128), "encoder_128_12_layers": lambda: encoder(128, 12),
+    "gpt2_prefill_128": lambda: gpt2(128), "resnet18": resnet18,
 }  # fmt: skip
 """The models whose compile time is measured."""
 LENGTHS = (1, 7, 64, 128, 256, 512)

@@ -303,6 +303,10 @@ def _arrange(sch: Schedule, name: str, found: Contraction, copy: str, width: int
         last = names[mine.index(found.vector)]
         indices = (last // width, *indices[:-1], last % width)
     sch.transform_layout(copy, ("write", 0), IndexMap(names, indices))
+    if width:  # written in the order in which it lies
+        loops = dict(zip(mine, sch.get_loops(copy), strict=True))
+        panels, inside = sch.split(loops[found.vector], [None, width])
+        sch.reorder(panels, *[loops[k] for k in order[:-1]], inside)
 
 
 def _place_panel(sch: Schedule, copy: str, at: LoopRV, vectors: int, lanes: int) -> None:
