@@ -87,6 +87,8 @@ def _open(model: Any) -> tuple[Any, list[str], list[str]]:
     library = _library()
     options = library.SessionOptions()
     options.intra_op_num_threads = config.num_threads
+    # Its threads would otherwise go on spinning after a run, on the cores where relaxlang's own then work.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.log_severity_level = 3
     try:
         session = library.InferenceSession(model.tobytes(), options, providers=["CPUExecutionProvider"])

@@ -30,7 +30,9 @@ PLACEMENT = "placement"
 """The attribute of a module that says what was measured and chosen."""
 NATIVE = "native"
 """What relaxlang's own code is called among the choices."""
-_VERSION = 1
+MARGIN = 0.05
+"""The share of the time that a back end must save at least: less is noise, and not worth a library."""
+_VERSION = 2
 """To be raised when the same program is measured differently."""
 
 
@@ -212,7 +214,7 @@ class _Placement:
     def _greedy(parts: Sequence[_Part]) -> list[_Part]:
         made: list[_Part] = []
         for part in sorted(parts, key=lambda p: -p.gain):
-            if part.gain > 0 and not any(part.covers & other.covers for other in made):
+            if part.gain > MARGIN * part.native and not any(part.covers & other.covers for other in made):
                 made.append(part)
         return made
 
@@ -227,6 +229,8 @@ class _Placement:
         modules = [self._bound(RunCodegen()(self.applied(s), self.ctx)) for s in sets.values()]
         seconds = self._cached([self._text(m) for m in modules], lambda: self.ctx.back_ends.measure(modules))
         best = min(range(len(sets)), key=seconds.__getitem__)
+        if seconds[0] <= seconds[best] * (1 + MARGIN):
+            best = 0  # relaxlang's own code, which needs no library
         told = [
             {"choice": name, "microseconds": _microseconds(s), "chosen": at == best}
             for at, (name, s) in enumerate(zip(sets, seconds, strict=True))
