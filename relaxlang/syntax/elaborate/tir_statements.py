@@ -59,6 +59,9 @@ def _ann_assign(ev: BodyElaborator, node: tree.AnnAssign, scope: Scope) -> None:
         return
     pointer: prim.PointerType | None = None
     size = False
+    if shape:
+        raise error("RLX0315", "an array is declared without a value", node.span,
+                    help="declare it, then store its elements: `a: T.f32[4]`, `a[0] = …`")  # fmt: skip
     if isinstance(of, Fresh):
         pointer, size, of = of.pointer, of.size, of.of
     if node.value is None or not isinstance(node.target, tree.Name):

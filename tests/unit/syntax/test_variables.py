@@ -59,6 +59,11 @@ def test_they_change(built: bool) -> None:
     assert b.tolist() == a.sum(1).tolist() and c.tolist() == [111, 49]
 
 
+def test_arrays_take_no_value() -> None:
+    with pytest.raises(DiagnosticError, match="an array is declared without a value"):
+        module("x: T.f32[4] = 0\nB[0] = x[0]")
+
+
 def test_what_is_bound_once_is_a_let() -> None:
     assert "x: T.float32 = A[0, 0]" in module("x = A[0, 0]\nB[0] = x").script()
     lets = module(
