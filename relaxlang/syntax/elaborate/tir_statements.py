@@ -71,6 +71,9 @@ def _ann_assign(ev: BodyElaborator, node: tree.AnnAssign, scope: Scope) -> None:
         ev.bind(node.target, value, scope)
         return
     name, made = node.target.id, scalar(value, node.value.span, of if not of.is_handle else None)
+    if shape is not None and ev.is_variable(name, scope):
+        ev.store(node.target, made, scope)
+        return
     if shape is not None and ev.variable_type(name, prim.const(0, of)) is not None:
         scope.names[name] = scalar_variable(ev, name, of, node.target.span)
         ev.store(node.target, made, scope)

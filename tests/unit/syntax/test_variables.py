@@ -59,6 +59,11 @@ def test_they_change(built: bool) -> None:
     assert b.tolist() == a.sum(1).tolist() and c.tolist() == [111, 49]
 
 
+def test_an_annotation_does_not_make_another() -> None:
+    text = module("x: T.float32 = T.float32(0)\nif n > 3:\n    x: T.float32 = A[0, 0]\nB[0] = x").script()
+    assert text.count("T.allocate") == 1 and "x[0] = A[0, 0]" in text
+
+
 def test_arrays_take_no_value() -> None:
     with pytest.raises(DiagnosticError, match="an array is declared without a value"):
         module("x: T.f32[4] = 0\nB[0] = x[0]")
