@@ -1,4 +1,4 @@
-"""Reads handwritten digits in a C program: the convolution net of digits_conv.rlx as C99 without Python or a runtime."""
+"""Reads handwritten digits in a C program: the net of digits_conv.rlx as C99, without Python or a runtime."""
 
 import shutil
 import subprocess

@@ -33,8 +33,8 @@ def _table(*rows: Intrinsic) -> dict[str, Intrinsic]:
 
 
 _FLOAT_1 = (
-    "exp exp2 exp10 erf normcdf tanh sigmoid log log2 log10 log1p tan cos cosh sin sinh asin acos atan asinh acosh atanh "
-    "sqrt rsqrt"
+    "exp exp2 exp10 erf normcdf tanh sigmoid log log2 log10 log1p tan cos cosh sin sinh asin acos atan asinh acosh "
+    "atanh sqrt rsqrt"
 ).split()
 _ROUNDING = "floor ceil trunc round nearbyint".split()
 _FLOAT_2 = "atan2 hypot copysign nextafter fmod".split()

@@ -234,7 +234,7 @@ COMPILER: dict[str, CodeInfo] = {
     ),
     "RLX5033": CodeInfo(
         "unknown compiler of a function",
-        "`R.func_attr({\"target\": {\"kind\": \"llvm\", \"compiler\": \"graph\"}})` has one function compiled by another "
+        '`R.func_attr({"target": {"kind": "llvm", "compiler": "graph"}})` has one function compiled by another '
         "compiler than the rest of its module; `register_compiler` adds compilers to `vm`, `graph` and `interpreter`.",
     ),
     "RLX5036": CodeInfo(
@@ -252,7 +252,7 @@ COMPILER: dict[str, CodeInfo] = {
         "program that an executor cannot run",
         "The executors `graph` and `aot` run a fixed list of kernel calls: every shape is a number, there is no control "
         "flow, no closure, and no call that makes its result itself. The message names the binding that needs more; "
-        "`executor=\"vm\"` runs every program.",
+        '`executor="vm"` runs every program.',
     ),
     "RLX5001": CodeInfo(
         "unknown target kind",

@@ -287,9 +287,9 @@ ELABORATION: dict[str, CodeInfo] = {
         "scalar variable cannot be changed",
         "What `x = value` binds can be changed afterwards, in the same body or below it. Parameters, variables of loops "
         "and axes can't, nor what `T.let` binds.",
-        "@T.prim_func\ndef f(A: T.Buffer((16,), \"int32\"), n: T.int32):\n    while n > 0:\n        n = n - 1\n"
+        '@T.prim_func\ndef f(A: T.Buffer((16,), "int32"), n: T.int32):\n    while n > 0:\n        n = n - 1\n'
         "        A[n] = n\n",
-        "@T.prim_func\ndef f(A: T.Buffer((16,), \"int32\"), n: T.int32):\n    k = n\n    while k > 0:\n"
+        '@T.prim_func\ndef f(A: T.Buffer((16,), "int32"), n: T.int32):\n    k = n\n    while k > 0:\n'
         "        k = k - 1\n        A[k] = k\n",
     ),
     "RLX0317": CodeInfo(

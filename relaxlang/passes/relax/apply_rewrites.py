@@ -15,10 +15,11 @@ from relaxlang.syntax.parser import decode_source
 
 @dataclass(frozen=True)
 class ApplyRewrites(Pass):
-    """Apply the rules that a file states under `@R.rewriter`, in order: `apply-rewrites{file=rules.rlx}`; without a file
-    those that the module's own text states.
+    """Apply the rules that a file states under `@R.rewriter`, in order: `apply-rewrites{file=rules.rlx}`; without a
+    file those that the module's own text states.
 
-    `rules` names the ones to apply, in this order (default: all). `rounds` is how often the rules are applied at most; applying ends when nothing changes. With the rule
+    `rules` names the ones to apply, in this order (default: all). `rounds` is how often the rules are applied at most;
+    applying ends when nothing changes. With the rule
 
         @R.rewriter
         class DoubleIsAdd:

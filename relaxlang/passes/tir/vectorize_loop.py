@@ -268,9 +268,7 @@ class _Widen(Rewriter):
         if same:
             raise _NoVectorForm(f"every iteration stores to the same element of `{node.buffer.name}`")
         if node.predicate is not None or node.buffer.dtype.lanes > 1:
-            raise _NoVectorForm(
-                f"the elements of `{node.buffer.name}` are vectors, or stored under a predicate"
-            )
+            raise _NoVectorForm(f"the elements of `{node.buffer.name}` are vectors, or stored under a predicate")
         if node.buffer.data in self.loaded and not _distinct(indices):
             # Lanes that meet would not see each other's updates.
             raise _NoVectorForm(f"iterations may update the same element of `{node.buffer.name}`")
