@@ -134,7 +134,9 @@ class RuntimeModule:
         suffix = os.path.splitext(shown)[1]
         if self.imports:
             names = ", ".join(f"`{name}`" for name in self.imports)
-            fail("RLX6019", f"cannot export `{shown}`: {names}, made by another compiler, are in this process only")
+            help = "without the attribute `target` of these functions everything is in the file"
+            fail("RLX6019", f"cannot export `{shown}`: what another compiler made is in this process only: {names}",
+                 help=help)  # fmt: skip
         if suffix == ".rlxe":
             self.executable.save(shown)
         elif suffix in _exporters:

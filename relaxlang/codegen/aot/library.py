@@ -26,7 +26,7 @@ from relaxlang.codegen.kernel import CompiledKernel, load_kernels
 from relaxlang.codegen.signature import signature_of
 from relaxlang.codegen.target import runs_here
 from relaxlang.ir.configuration.compiler_config import CompilerConfig
-from relaxlang.ir.configuration.executor import WORKSPACE_LIMIT
+from relaxlang.ir.configuration.executor import WORKSPACE_LIMIT, Executor
 from relaxlang.ir.configuration.target import Target
 from relaxlang.ir.module import IRModule
 from relaxlang.ir.tir import PrimFunc
@@ -39,6 +39,8 @@ from relaxlang.runtime.graph_module import GraphExecutorFactory, graph_executabl
 from relaxlang.runtime.module import RuntimeModule
 from relaxlang.runtime.ndarray import NDArray
 
+MOST_ALIGNED = 1 << 12
+"""The greatest alignment of static memory, in bytes: a page."""
 C_TARGET = "c"
 
 
@@ -189,6 +191,14 @@ class AotExecutorFactory(GraphExecutorFactory):
             super().export_library(shown)
 
 
+def _alignment(options: Executor, name: str) -> int:
+    """An alignment in bytes; RLX5024 for one that no object can have."""
+    value = int(options[name])
+    if value < 1 or value & (value - 1) or value > MOST_ALIGNED:
+        fail("RLX5024", f"the executor option `{name}` takes a power of two up to {MOST_ALIGNED:,}, not `{value}`")
+    return value
+
+
 def build_aot(lowered: IRModule, config: CompilerConfig) -> RuntimeModule:
     """A lowered module ahead of time. RLX5029 for what needs control flow, dynamic shapes or Python, RLX5028 for
     settings that do not go together."""
@@ -200,7 +210,7 @@ def build_aot(lowered: IRModule, config: CompilerConfig) -> RuntimeModule:
         fail("RLX5028", "`interface-api=c` goes with `unpacked-api`", help="add the option `unpacked-api`")
     graphs, parameters = graphs_of(lowered, "aot")
     linked = options.flag("link-params") or config.runtime.flag("link-params")
-    alignments = (int(options["workspace-byte-alignment"]), int(options["constant-byte-alignment"]))
+    alignments = (_alignment(options, "workspace-byte-alignment"), _alignment(options, "constant-byte-alignment"))
     layout = Layout(*alignments, linked)
     find = config.runtime.flag("system-lib")
     interface = Interface(packed, find or not options.flag("unpacked-api"), find, layout.workspace_alignment)

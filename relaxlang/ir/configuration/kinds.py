@@ -102,11 +102,13 @@ class Kinds:
         """The kind of that name or alias; the registry's diagnostic for an unknown kind when there is none."""
         found = self._find(name) if isinstance(name, str) else None
         if found is None:
-            near = did_you_mean(str(name), [*self._kinds, *(a for k in self._kinds.values() for a in k.aliases)])
+            near = name and did_you_mean(
+                str(name), [*self._kinds, *(a for k in self._kinds.values() for a in k.aliases)]
+            )
             listed = f"{self.what} kinds are {', '.join(f'`{k}`' for k in self._kinds)}"
             fail(
                 self.codes.kind,
-                f"unknown {self.what} kind `{name}`",
+                f"no {self.what} kind is named" if name is None else f"unknown {self.what} kind `{name}`",
                 help=f"did you mean `{near}`? {listed}" if near else listed,
             )
         return found

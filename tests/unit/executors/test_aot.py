@@ -246,3 +246,11 @@ def test_c_source_does_not_run_here(tmp_path):
     for suffix in ("so", "rlxe", "o"):
         with pytest.raises(DiagnosticError, match="RLX5028"):
             built.export_library(tmp_path / f"made.{suffix}")
+
+
+@pytest.mark.parametrize("value", [0, 3, 1 << 20])
+@pytest.mark.parametrize("name", ["workspace-byte-alignment", "constant-byte-alignment"])
+def test_alignments_that_no_object_has(name, value):
+    module = relaxlang.parse('@R.function\ndef main(x: R.Tensor((4,), "float32")):\n    return R.exp(x)')
+    with pytest.raises(DiagnosticError, match=f"RLX5024.*{name}.*power of two"):
+        relaxlang.build(module, executor={"kind": "aot", name: value})

@@ -72,7 +72,7 @@ def test_executors_and_runtimes_have_all_their_options() -> None:
     [
         (lambda: Executor("gaph"), "RLX5022 unknown executor kind `gaph` | did you mean `graph`?"),
         (lambda: Runtime("rust"), "RLX5022 unknown runtime kind `rust` | runtime kinds are `cpp`, `c`"),
-        (lambda: Executor({"unpacked-api": True}), "RLX5022 unknown executor kind `None`"),
+        (lambda: Executor({"unpacked-api": True}), "RLX5022 no executor kind is named"),
         (lambda: Executor("graph", {"unpacked-api": True}), "its options: `link-params` (bool)"),
         (lambda: Runtime("c", {"link_parms": True}), "did you mean `link-params`?"),
         (lambda: Executor("aot", {"unpacked-api": "yes"}), "RLX5024 the executor option `unpacked-api` takes a truth"),
