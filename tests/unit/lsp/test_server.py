@@ -11,6 +11,7 @@ pytestmark = pytest.mark.extra("pygls")
 pytest.importorskip("pygls")
 
 from lsprotocol import types as lsp  # noqa: E402
+from pygls.exceptions import JsonRpcException  # noqa: E402
 from pygls.lsp.client import LanguageClient  # noqa: E402
 
 URI = "file:///m.rlx"
