@@ -179,5 +179,6 @@ BUILT: dict[str, Callable[[], tuple[bytes, Feeds]]] = {
     "gpt2_prefill_128": lambda: gpt2(128), "resnet18": resnet18,
 }  # fmt: skip
 """The models whose compile time is measured."""
-LENGTHS = (1, 7, 64, 128, 256, 512)
-"""Of sequences that the dynamic encoder runs on."""
+LENGTHS = (512, 256, 128, 64, 7, 1)
+"""Of sequences that the dynamic encoder runs on. OpenVINO 2026 gives wrong values for longer ones when the first has
+length 1, so that comes last."""
