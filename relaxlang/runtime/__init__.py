@@ -7,7 +7,9 @@ compiler.
 Reading order: `ndarray` (tensors; below it `memory`, the allocator, and `dlpack`), `kernel_signature` and `kernel`
 (compiled functions and how they are called; `kernel_args` checks), `executable` (the program as data; `exec_builder`
 writes it, `exec_text`/`exec_parse` and `exec_file`/`exec_values` are its two outside forms), `builtins` (what bytecode
-calls) with `checks` (the words of its errors), `registry` (packed functions), `linkage` (what a program's names stand
+calls) with `checks` (the words of its errors), `registry` (packed functions), `c_function` (functions of shared
+libraries: `c_signature` reads how they are called, `shared_library` finds them, `elf` looks at them first), `blas` and
+`onnx_runtime` (what back ends call), `linkage` (what a program's names stand
 for), `params` (conversion of arguments), `outputs` (`out=`), `vm` (the machine as its users see it), which runs native
 code (`native` says who makes it) or `bytecode` (`decode` makes it ready), `module` (what `build` returns,
 `load_module`), `profile` and `observe` (where time goes). Beside the machine, for programs of
