@@ -61,6 +61,7 @@ def store(em: ExprEmitter, s: BufferStore, value: str) -> None:
             em.at.effect(f"store {kind} {stored}, ptr {place}, align {align}")
             return
         truth = f"<{of.lanes} x i1>"
+        kind, stored = _not_truncated(em, kind, stored)
         function = em.module.declare(f"llvm.masked.store.{mangled(kind)}.p0", "void", [kind, "ptr", "i32", truth])
         args = ((kind, stored), ("ptr", place), ("i32", str(align)), (truth, em.expr(s.predicate)))
         em.at.call("void", function, *args)
@@ -72,6 +73,23 @@ def store(em: ExprEmitter, s: BufferStore, value: str) -> None:
     function = em.module.declare(name, "void", [kind, pointers, "i32", truth])
     args = ((kind, em.to_memory(value, of)), (pointers, places), ("i32", str(align)), (truth, mask))
     em.at.call("void", function, *args)
+
+
+def _not_truncated(em: ExprEmitter, kind: str, stored: str) -> tuple[str, str]:
+    """A vector that is to be stored under a mask, so made that its last step is no truncation: its type and operand.
+
+    LLVM (22, for AVX-512) joins a truncation with the store, and when the first lane alone is stored, it writes as many
+    bytes as before the truncation: over the neighbours. Floats of the same bits are not joined; bytes, for which there
+    is no float of LLVM's, go through the stack."""
+    lanes, _, scalar = kind[1:-1].partition(" x ")
+    made = {"i16": f"<{lanes} x half>", "i32": f"<{lanes} x float>"}.get(scalar)
+    if made is not None:
+        return made, em.at.value(f"bitcast {kind} {stored} to {made}")
+    if scalar != "i8":
+        return kind, stored
+    place = em.at.alloca(f"alloca {kind}, align 64")
+    em.at.effect(f"store volatile {kind} {stored}, ptr {place}, align 64")
+    return kind, em.at.value(f"load volatile {kind}, ptr {place}, align 64")
 
 
 def contiguous(index: PrimExpr) -> PrimExpr | None:
