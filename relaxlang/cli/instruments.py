@@ -180,7 +180,15 @@ class Statistics(PassInstrument):
         lines = (
             "  ".join(c.rjust(w) if k else c.ljust(w) for k, (c, w) in enumerate(zip(row, widths))) for row in table
         )
-        return "\n".join(lines) + "\n"
+        return "\n".join(lines) + "\n" + self._placement()
+
+    def _placement(self) -> str:
+        """What `place-by-cost` measured and chose, when it has run."""
+        if self._last is None or "placement" not in self._last.attrs:
+            return ""
+        from relaxlang.passes.relax.place_by_cost import placement_text
+
+        return placement_text(self._last) + "\n"
 
 
 def counts(mod: IRModule) -> tuple[int, ...]:

@@ -79,7 +79,7 @@ class PlaceByCost(Pass):
     whole: bool = True
 
     def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
-        mod = ConvertToDataflow(min_size=1)(mod, ctx)
+        mod = ConvertToDataflow(min_size=1).run(mod, ctx)
         sizes = _sizes(self.dims)
         bind_symbolic_vars(mod, sizes)  # refuses names that the module does not have
         place = _Placement(mod, self._asked(ctx), sizes, ctx)
@@ -197,7 +197,7 @@ class _Placement:
             roots = {r for p in parts if p.back_end is back_end for r in p.roots}
             patterns = [_only(p, roots) for p in back_end.patterns()]
             mod = PatternFuser(mod, patterns, True, not back_end.takes_whole_functions).run(mod)
-        return MergeCompositeFunctions()(mod, self.ctx)
+        return MergeCompositeFunctions().run(mod, self.ctx)
 
     # --- choices ------------------------------------------------------------------------------------------------------
     def chosen(self) -> list[_Part]:
@@ -226,7 +226,7 @@ class _Placement:
             sets.setdefault(part.back_end.name, []).append(part)
         if not any(set(chosen) == set(s) for s in sets.values()):
             sets["mixed"] = chosen
-        modules = [self._bound(RunCodegen()(self.applied(s), self.ctx)) for s in sets.values()]
+        modules = [self._bound(RunCodegen().run(self.applied(s), self.ctx)) for s in sets.values()]
         seconds = self._cached([self._text(m) for m in modules], lambda: self.ctx.back_ends.measure(modules))
         best = min(range(len(sets)), key=seconds.__getitem__)
         if seconds[0] <= seconds[best] * (1 + MARGIN):

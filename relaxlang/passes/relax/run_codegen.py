@@ -134,6 +134,6 @@ def flattened(mod: IRModule, name: str) -> relax.Function:
         plain = part.attrs.without(CODEGEN).without(COMPOSITE) if isinstance(part, relax.Function) else None
         functions[n] = part if plain is None else part.replace(attrs=plain)
     functions[name] = func.replace(attrs=func.attrs.without(CODEGEN).without(COMPOSITE).set("global_symbol", name))
-    made = InlinePrivateFunctions()(mod.with_functions(functions))[name]
+    made = InlinePrivateFunctions().run(mod.with_functions(functions), PassContext.current())[name]
     assert isinstance(made, relax.Function)
     return made

@@ -9,6 +9,7 @@ import pytest
 import relaxlang
 from relaxlang import dpl
 from relaxlang.base.diagnostics import DiagnosticError
+from relaxlang.cli.main import main as relaxc
 from relaxlang.codegen.back_ends.measure import arguments, measure
 from relaxlang.ir import relax
 from relaxlang.ir.relax import Function
@@ -126,6 +127,15 @@ def test_back_ends_share_a_program(installed) -> None:
     mod = relaxlang.parse(TEXT.replace("d = R.exp(c)", "d = R.cos(c)").replace("b = R.tanh(a)", "b = R.cos(a)"))
     made = PlaceByCost(dims=[("n", 2)])(mod)
     assert used(made) == ["one", "many"] and made.attrs["placement"]["whole"][-1]["choice"] == "mixed"
+
+
+def test_the_command_line_tells(installed, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    installed(counted(one=-0.1, many=9))
+    path = tmp_path / "model.rlx"
+    path.write_text(TEXT)
+    options = ["-p", "place-by-cost{dims=[[n,2]]},run-codegen", "--stats", "--emit=rlx"]
+    assert relaxc([str(path), *options]) == 0
+    assert "* one" in capsys.readouterr().err
 
 
 def test_bad_options(installed) -> None:
