@@ -124,18 +124,16 @@ def show_times(name: str, runs: Mapping[str, Run], feeds: Feeds, seconds: float)
     print(f"{name:22} ratio {best / np.median(mine):5.2f} ({least / mine[0]:5.2f})  {shown}", flush=True)
 
 
-def run_models(names: list[str], peers: list[str], seconds: float) -> None:
-    """CPU time a call of every model."""
-    print("CPU ms a call on one thread, median (least):")
-    for name in names:
-        model, feeds = MODELS[name]()
-        runs = contenders(model, peers)
-        if name != "encoder_dynamic":
-            show_times(name, runs, feeds, seconds)
-            continue
-        for length in LENGTHS:
-            feeds = {"x": np.resize(feeds["x"], (1, length, feeds["x"].shape[2]))}
-            show_times(f"{name}_{length}", runs, feeds, seconds)
+def run_model(name: str, peers: list[str], seconds: float) -> None:
+    """CPU time a call of a model, on each of its inputs."""
+    model, feeds = MODELS[name]()
+    runs = contenders(model, peers)
+    if name != "encoder_dynamic":
+        show_times(name, runs, feeds, seconds)
+        return
+    for length in LENGTHS:
+        feeds = {"x": np.resize(feeds["x"], (1, length, feeds["x"].shape[2]))}
+        show_times(f"{name}_{length}", runs, feeds, seconds)
 
 
 def build_models(names: list[str]) -> None:
@@ -177,14 +175,15 @@ def show_memory(names: list[str], peers: list[str]) -> None:
 
 
 def print_peak(name: str, peer: str) -> None:
-    """Load a model and run it a few times; print the peak memory of this process."""
-    import resource
-
+    """Load a model and run it a few times; print the peak memory of this process in MB (Linux). What `getrusage` tells
+    would include the process that started this one."""
     model, feeds = MODELS[name]()
     run = CONTENDERS[peer](model)
     for _ in range(3):
         run(feeds)
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    with open("/proc/self/status", encoding="ascii") as file:
+        peak = next(line for line in file if line.startswith("VmHWM"))
+    print(int(peak.split()[1]) / 1024)
 
 
 def _output(command: list[str], environment: dict[str, str]) -> Any:
@@ -207,7 +206,9 @@ def main() -> None:
 
     print("load:", " ".join(f"{x:.1f}" for x in os.getloadavg()), "on", os.cpu_count(), "processors")
     if given.only in (None, "run"):
-        run_models(chosen(MODELS), peers, given.seconds)
+        print("CPU ms a call on one thread, median (least):")
+        for name in chosen(MODELS):
+            run_model(name, peers, given.seconds)
     if given.only in (None, "build"):
         build_models(chosen(BUILT))
     if given.only in (None, "memory"):
