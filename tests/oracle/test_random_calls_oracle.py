@@ -15,7 +15,7 @@ ROUNDS = 40
 STRICT = {
     "nn.conv1d", "nn.conv2d", "nn.conv3d", "nn.max_pool2d", "nn.avg_pool2d", "image.grid_sample", "nn.prelu",
     "bitwise_not", "bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift", "atan2", "log_add_exp",
-    "squeeze", "topk", "scatter_elements",
+    "squeeze", "topk", "scatter_elements", "sort", "argsort",
 }  # fmt: skip
 # What TVM refuses though there is a meaning: paddings of the output up to the dilation, indices into a flattened
 # tensor, flat masks of attention, tensors of one dimension as a batch, dimensions that differ by a symbol.
