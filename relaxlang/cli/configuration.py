@@ -33,7 +33,7 @@ SETTINGS = (
 """What can be set: options that say how to do something, not what to do."""
 _RIVALS = {"--pipeline": "--opt-level", "--opt-level": "--pipeline"}
 _OFF = ("", "0", "false", "no", "off")
-_HEADER = re.compile(r"^[ \t]*\[[ \t]*tool[ \t]*\.[ \t]*relaxlang[ \t]*\]", re.MULTILINE)
+_HEADER = re.compile(r"^[ \t]*\[[ \t]*tool[ \t]*\.[ \t]*relaxlang[ \t]*(?:\]|$)", re.MULTILINE)
 _TABLE = re.compile(r"^[ \t]*\[", re.MULTILINE)
 _PLACE = re.compile(r"\(at line (\d+), column (\d+)\)")
 
@@ -132,7 +132,9 @@ def _table(source: Source) -> dict[str, Any] | None:
         fail("RLX7010", f"`{source.name}` is nested too deeply", Span(source, 0, 0))
     tool = content.get("tool")
     table = tool.get("relaxlang") if isinstance(tool, dict) else None
-    return table if isinstance(table, dict) else None
+    if table is not None and not isinstance(table, dict):
+        fail("RLX7010", "`tool.relaxlang` is no table", _places(source, "relaxlang")[0])
+    return table
 
 
 def _setting(source: Source, name: str, value: Any, folder: str) -> Setting:

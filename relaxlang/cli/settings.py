@@ -44,7 +44,7 @@ class Settings:
             reporter.note(f"{self.build.deprecated} in a target is deprecated: use `--executor` and `--runtime`")
         self.skipped = frozenset(step.name for step in _named(line, "--skip"))
         choosing = ("--pipeline", "--opt-level", "--start-at", "--stop-after")
-        self.own_pipeline = any(line.typed(n) for n in choosing)
+        self.own_pipeline = any(line.typed(n) for n in (*choosing, "--skip", "--bisect-limit"))
         if any(line.has(n) for n in choosing):
             _ = self.passes
         self.bisect = number(line, "--bisect-limit", 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -27,6 +28,7 @@ _SYMBOLS = {"function": lsp.SymbolKind.Function, "variable": lsp.SymbolKind.Vari
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*\Z")
 _WORD = re.compile(r"[A-Za-z_][\w.]*\Z")
 _LONGEST_HINT = 80
+_SPACES = {"R": "operators of Relax", "T": "TensorIR", "I": "modules"}
 
 
 # --- diagnostics ------------------------------------------------------------------------------------------------------
@@ -143,6 +145,8 @@ def rename(document: Document, uri: str, place: lsp.Position, name: str) -> lsp.
         return None
     if not _IDENTIFIER.match(name):
         raise ValueError(f"`{name}` is no name")
+    if keyword.iskeyword(name) or name in _SPACES:
+        raise ValueError(f"`{name}` is a word of the language")
     if any(d.name == name and _same_scope(d.scope, known.scope) for d in document.names.definitions):
         raise ValueError(f"there is a `{name}` already")
     edits = [lsp.TextEdit(range_of(s), name) for s in (known.span, *known.uses)]
@@ -184,8 +188,8 @@ def completion(document: Document, place: lsp.Position) -> list[lsp.CompletionIt
         lsp.CompletionItem(name, kind=lsp.CompletionItemKind.Variable, detail=_detail(document, d))
         for name, d in known.items()
     ]
-    spaces = (("R", "operators of Relax"), ("T", "TensorIR"), ("I", "modules"))
-    return [*made, *(lsp.CompletionItem(n, kind=lsp.CompletionItemKind.Module, detail=text) for n, text in spaces)]
+    module = lsp.CompletionItemKind.Module
+    return [*made, *(lsp.CompletionItem(n, kind=module, detail=text) for n, text in _SPACES.items())]
 
 
 def _detail(document: Document, known: Definition) -> str:

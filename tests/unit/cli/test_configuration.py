@@ -93,6 +93,20 @@ def test_mistakes(project, table, code, place, words):
     assert (found.span.line, found.span.column) == place
 
 
+@pytest.mark.parametrize(("text", "words"), [("[tool]\nrelaxlang = 3\n", "no table"), ("[tool.relaxlang\n", "no TOML")])
+def test_a_table_that_is_none(tmp_path, monkeypatch, text, words):
+    monkeypatch.chdir(tmp_path)
+    pathlib.Path("pyproject.toml").write_text(text)
+    with pytest.raises(DiagnosticError) as caught:
+        configured()
+    found = caught.value.diagnostics[0]
+    assert (
+        found.code == "RLX7010"
+        and words in found.message
+        and found.span.line == text.count("\n", 0, text.index("relaxlang")) + 1
+    )
+
+
 def test_settings_are_options():
     assert all(find_option(f"--{name}").name == f"--{name}" for name in SETTINGS)
 

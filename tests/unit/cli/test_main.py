@@ -63,6 +63,9 @@ def test_own_pipeline(run):
     assert "call_tir" not in run("mlp.rlx", "--emit=rlx", "-p", "legalize-ops{skip=[matmul,nn.relu]}").out
     assert "call_tir" not in run("mlp.rlx", "--emit=tir", "--skip=legalize-ops").out
     assert "dataflow" in run("mlp.rlx", "--emit=rlx", "--stop-after=legalize-ops").out
+    for chosen in ("--skip=fuse-ops", "--bisect-limit=1"):  # they ask for passes, so what these give is shown
+        shown = run("mlp.rlx", "--emit=rlx", chosen).out
+        assert "def relu(" in shown and "fused" not in shown
     # Whatever passes were asked for, lowering follows when code is wanted.
     assert run("mlp.rlx", "-p", "legalize-ops", "--run", "--random=0", "--dim=n=1").code == 0
     assert (

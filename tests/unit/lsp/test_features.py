@@ -90,7 +90,8 @@ def test_rename(document: Document) -> None:
     assert edit is not None and edit.changes is not None
     assert [e.range.start.line + 1 for e in edit.changes[URI]] == [4, 6]
     assert features.prepare_rename(document, at(TEXT, "matmul")) is None
-    for name, reason in (("x", "there is a `x` already"), ("a b", "no name")):
+    refused = (("x", "there is a `x` already"), ("a b", "no name"), ("for", "a word"), ("R", "a word"))
+    for name, reason in refused:
         with pytest.raises(ValueError, match=reason):
             features.rename(document, URI, at(TEXT, "w: R.Tensor"), name)
 
