@@ -217,6 +217,12 @@ def plan(line: CommandLine) -> list[Output]:
     for output in outputs:
         if output.path not in ("", "-") and several:
             fail("RLX7003", f"one output file cannot hold what {_SEVERAL}", output.span)
+    written: set[str] = set()
+    for output in outputs:
+        if output.path in written:
+            fail("RLX7003", f"two outputs go to `{output.path}`", output.span, help="name another file")
+        if output.path not in ("", "-") and not output.path.startswith("/dev/"):
+            written.add(output.path)
     return outputs
 
 

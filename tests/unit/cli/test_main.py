@@ -154,6 +154,7 @@ def test_several_files(run):
         (["--emit=tri"], ["RLX7002", "did you mean `tir`?"]),
         (["--emit=tir="], ["RLX7002", "path is missing"]),
         (["--emit=rlx,tir", "-o", "x"], ["RLX7003"]),
+        (["--emit=rlx=x,tir=x"], ["RLX7003", "two outputs go to `x`"]),
         (["-o", "x.foo"], ["RLX7002", "known suffixes"]),
         (["-o", "-"], ["RLX7003", "--emit"]),
         (["mlp.rlx", "-o", "x.o"], ["RLX7003", "several files"]),
