@@ -151,6 +151,7 @@ def _resume(order: Order, usage: str) -> Any:
         at_most(argument, 0, usage)
         if session.debugger is None or session.debugger.over:
             fail("RLX7103", "no program has stopped", help="`:debug main(…)` starts one, or `:break main` and `:run`")
+        session.debugger.breakpoints = session.state.breakpoints  # as they are now: some came or went while it stood
         return _stopped(session, session.debugger.resume(order))
 
     return run

@@ -140,6 +140,14 @@ def test_an_interrupted_debugger_is_over(monkeypatch: pytest.MonkeyPatch) -> Non
     run(session, "twice(ones(2))")
 
 
+def test_breakpoints_count_while_a_program_has_stopped() -> None:
+    session = Session()
+    run(session, TWICE.replace("y = x + x", "z = x + x\n    y = z + x"), ":debug twice(ones(2))", ":break twice:y")
+    assert "y = " in run(session, ":continue").text and session.debugger is not None
+    run(session, ":abandon", ":debug twice(ones(2))", ":delete", ":continue")
+    assert session.debugger is None  # what was deleted stops nothing
+
+
 # --- files ------------------------------------------------------------------------------------------------------------
 def test_saving(tmp_path: Path) -> None:
     session = Session()
