@@ -255,8 +255,28 @@ def _with_path(outputs: list[Output], target: Span) -> list[Output]:
     return [o if o.path else Output(o.kind, target.text, target) for o in outputs]
 
 
+_WATCHING = (
+    "--print-ir-after", "--print-ir-before", "--print-ir-changed", "--print-ir-diff", "--print-ir-dir", "--stats",
+    "--verify-each",
+)  # fmt: skip
+
+
+def _note_idle_flags(c: Compilation, outputs: list[Output]) -> None:
+    """Say so when passes are to be watched and none runs."""
+    line = c.settings.line
+    if c.settings.own_pipeline or line.has("--run") or any(output.kind != "rlx" for output in outputs):
+        return
+    for name in _WATCHING:
+        if outputs and line.has(name):
+            c.settings.reporter.note(
+                f"`{name}` has nothing to show: `--emit=rlx` writes the module as it was read; `-p` or `-O` runs passes"
+            )
+
+
 def emit(c: Compilation, outputs: Iterable[Output]) -> None:
     """Make all outputs, then write them: when making one fails, none is written."""
+    outputs = list(outputs)
+    _note_idle_flags(c, outputs)
     made: list[tuple[Output, str | bytes]] = []
     beside: dict[str, bytes] = {}
     for output in outputs:

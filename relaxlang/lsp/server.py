@@ -22,9 +22,13 @@ class RelaxServer(LanguageServer):
     def document(self, uri: str) -> Document:
         """What is known of an open text, in its latest version."""
         text = self.workspace.get_text_document(uri)
+        try:
+            source = text.source
+        except OSError:  # neither open nor on disk: an empty text
+            source = ""
         known = self._documents.get(uri)
-        if known is None or known[0] != text.version or known[1].source.text != text.source:
-            known = (text.version, Document(to_fs_path(uri) or uri, text.source))
+        if known is None or known[0] != text.version or known[1].source.text != source:
+            known = (text.version, Document(to_fs_path(uri) or uri, source))
             self._documents[uri] = known
         return known[1]
 

@@ -22,7 +22,8 @@ def status(session: Session) -> str:
     if state.pipeline != "default":
         parts.append(f"pipeline {state.pipeline}")
     if state.scheduling is not None:
-        parts.append(f"scheduling {state.scheduling.function}, {len(state.scheduling.versions) - 1} lines")
+        count = len(state.scheduling.versions) - 1
+        parts.append(f"scheduling {state.scheduling.function}, {count} line{'s' * (count != 1)}")
     if session.debugger is not None:
         parts.append("stopped" if not session.debugger.over else "ended")
     if state.results:

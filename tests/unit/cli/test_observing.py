@@ -195,3 +195,9 @@ def test_a_difference_is_told(run, monkeypatch):
     done = run("mlp.rlx", "--run", "--arg=f32[4,4]=1", "--arg=f32[4,3]=0.126", "--compare")
     assert done.code == 3 and "RLX7007" in done.err and "12 of 12 elements differ, first 0.504" in done.err
     assert run("mlp.rlx", "--run", "--arg=f32[4,4]=1", "--arg=f32[4,3]=0.126", "--compare", "--atol=0.01").code == 0
+
+
+def test_watching_passes_of_which_none_runs_is_told(run):
+    for flag in ("--print-ir-after=all", "--stats", "--verify-each"):
+        assert "has nothing to show" in run("mlp.rlx", "--emit=rlx", flag).err
+        assert "has nothing to show" not in run("mlp.rlx", "--emit=rlx", "-O1", flag).err

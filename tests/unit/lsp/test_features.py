@@ -161,3 +161,13 @@ def test_broken_texts_are_answered(text: str) -> None:
     features.completion(document, lsp.Position(0, 1))
     features.symbols(document)
     features.inlay_hints(document, everything)
+
+
+def test_a_text_that_is_neither_open_nor_on_disk_is_empty() -> None:
+    from pygls.workspace import Workspace
+
+    from relaxlang.lsp.server import make_server
+
+    server = make_server()
+    server.protocol._workspace = Workspace(None)
+    assert server.document("file:///there/is/no/such.rlx").source.text == ""
