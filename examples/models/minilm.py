@@ -68,7 +68,7 @@ def weights(path: Path) -> dict[str, np.ndarray]:
 
 def tokens(tokenizer: object, sentences: list[str]) -> tuple[np.ndarray, np.ndarray]:
     """Token ids and masks, as long as the longest sentence."""
-    encoded = tokenizer.encode_batch(sentences)  # type: ignore[attr-defined]
+    encoded = tokenizer.encode_batch(sentences)
     ids, mask = np.array([e.ids for e in encoded]), np.array([e.attention_mask for e in encoded])
     return ids.astype("int64"), mask.astype("int64")
 

@@ -81,6 +81,12 @@ def _tensor(value: relax.Expr) -> TensorStructInfo:
     return info
 
 
+def _dtype_name(value: relax.Expr) -> str:
+    of = _tensor(value).dtype
+    assert of is not None  # `_tensor` lets no other through
+    return of.name
+
+
 def _require(good: bool) -> None:
     if not good:
         raise NotInOnnx
@@ -88,7 +94,7 @@ def _require(good: bool) -> None:
 
 def _floating(call: relax.Call) -> None:
     """Operands and result are of one floating type."""
-    names = {_tensor(a).dtype.name for a in (*call.args, call) if isinstance(a.struct_info, TensorStructInfo)}  # type: ignore[union-attr]
+    names = {_dtype_name(a) for a in (*call.args, call) if isinstance(a.struct_info, TensorStructInfo)}
     _require(len(names) == 1 and names <= set(_FLOATS))
 
 
@@ -184,7 +190,7 @@ def _pads(value: Any) -> list[int]:
 
 def _reshape(w: Writer, call: relax.Call) -> str:
     """The new shape may have one dimension that is not known before the program runs."""
-    _require(_tensor(call.args[0]).dtype is not None and _tensor(call.args[0]).dtype.name in _TYPES)  # type: ignore[union-attr]
+    _require(_dtype_name(call.args[0]) in _TYPES)
     dims = _tensor(call).dims
     _require(dims is not None)
     shape = [int(d.value) if isinstance(d, prim.IntImm) else -1 for d in dims or ()]
@@ -194,14 +200,14 @@ def _reshape(w: Writer, call: relax.Call) -> str:
 
 def _permute_dims(w: Writer, call: relax.Call) -> str:
     rank, axes = _tensor(call.args[0]).ndim, call.attrs["axes"]
-    _require(_tensor(call).dtype.name in _TYPES)  # type: ignore[union-attr]
+    _require(_dtype_name(call) in _TYPES)
     perm = list(range(rank))[::-1] if axes is None else [a % rank for a in axes]
     return w.node("Transpose", [w.name(call.args[0])], perm=perm)
 
 
 def _concat(w: Writer, call: relax.Call) -> str:
     parts = call.args[0]
-    _require(isinstance(parts, relax.Tuple) and _tensor(call).dtype.name in _TYPES)  # type: ignore[union-attr]
+    _require(isinstance(parts, relax.Tuple) and _dtype_name(call) in _TYPES)
     assert isinstance(parts, relax.Tuple)
     return w.node("Concat", [w.name(p) for p in parts.fields], axis=int(call.attrs["axis"] or 0))
 

@@ -85,17 +85,15 @@ def _store(w: StmtWriter, s: tir.BufferStore) -> None:
         _store_lane(w, s, w.root(s.value))
         return
     lanes = s.value.dtype.lanes
+    values = ""
     if _reads(s.value, s.buffer.data):
         # All lanes are read before the first is written.
         values = spread(w, s.value, "values")
         w.begin(s)
-        of_lane: Callable[[str], C] = lambda lane: C(f"{values}[{lane}]")  # noqa: E731
-    else:
-        of_lane = lambda lane: w.at_lane(lane, s.value)  # noqa: E731
     lane = w.out.name("lane")
     with w.out.braces(f"for (int {lane} = 0; {lane} < {lanes}; ++{lane})"):
         outer, w.lane = w.lane, lane
-        _store_lane(w, s, of_lane(lane))
+        _store_lane(w, s, C(f"{values}[{lane}]") if values else w.at_lane(lane, s.value))
         w.lane = outer
 
 

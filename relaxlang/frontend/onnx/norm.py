@@ -8,7 +8,7 @@ import numpy as np
 
 from relaxlang.frontend.onnx.graph import Graph, item
 from relaxlang.frontend.onnx.node import Node
-from relaxlang.frontend.onnx.values import Known, Result, Value
+from relaxlang.frontend.onnx.values import Dim, Known, Result, Value
 from relaxlang.ir import relax
 from relaxlang.ops import python_api as op
 
@@ -42,14 +42,15 @@ def layer_normalization(g: Graph, n: Node) -> Result:
     return made, mean, op.rsqrt(op.add(spread, g.like(epsilon, x)))
 
 
-def _of_shape(g: Graph, value: Value, wanted: Iterable[object]) -> relax.Expr:
+def _of_shape(g: Graph, value: Value, wanted: Iterable[Dim]) -> relax.Expr:
     """A tensor broadcast to a shape, where it has another."""
     dims = tuple(wanted)
     have = g.sizes(value)
-    if len(have) == len(dims) and all(g.equal(a, b) for a, b in zip(have, dims)):  # type: ignore[arg-type]
+    if len(have) == len(dims) and all(g.equal(a, b) for a, b in zip(have, dims)):
         return g.tensor(value)
-    if isinstance(value, Known) and not value.is_symbolic and all(isinstance(d, int) for d in dims):
-        return relax.Constant(np.ascontiguousarray(np.broadcast_to(value.data, dims)))  # type: ignore[arg-type]
+    known = tuple(d for d in dims if isinstance(d, int))
+    if isinstance(value, Known) and not value.is_symbolic and len(known) == len(dims):
+        return relax.Constant(np.ascontiguousarray(np.broadcast_to(value.data, known)))
     made: relax.Expr = op.broadcast_to(g.tensor(value), dims)
     return made
 

@@ -159,9 +159,10 @@ def split(g: Graph, n: Node) -> Result:
         )
         ends: list[Dim] = [g.simplify(part * k) for k in range(1, count)]
     else:
-        ends, at = [], 0
+        ends = []
+        at: Dim = 0
         for s in sizes[:-1]:
-            at = g.simplify(at + s)  # type: ignore[assignment]
+            at = g.simplify(at + s)
             ends.append(at)
     begins: list[Dim] = [0, *ends]
     stops: list[Dim] = [*ends, dims[axis]]

@@ -85,11 +85,12 @@ def with_bias(g: Graph, x: relax.Expr, bias: Value) -> relax.Expr:
 def _kernel(g: Graph, n: Node, weight: Value) -> tuple[int, ...]:
     """The window of a convolution: the attribute, or else the weight's shape."""
     dims = g.sizes(weight)[2:]
-    if not all(isinstance(d, int) for d in dims):
+    known = tuple(d for d in dims if isinstance(d, int))
+    if len(known) != len(dims):
         n.unsupported("with a weight whose shape is not known")
-    if n.has("kernel_shape") and n.ints("kernel_shape") != dims:
-        n.unsupported(f"with a weight of another shape than `kernel_shape` says: {dims}")
-    return dims  # type: ignore[return-value]
+    if n.has("kernel_shape") and n.ints("kernel_shape") != known:
+        n.unsupported(f"with a weight of another shape than `kernel_shape` says: {known}")
+    return known
 
 
 def conv(g: Graph, n: Node) -> Value:
