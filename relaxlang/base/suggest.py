@@ -35,6 +35,11 @@ def suggestion(word: str, candidates: Iterable[str], span: Span | None = None, p
     return {"help": help, "fixes": (Fix(place, near, help),) if place is not None else ()}
 
 
+def place_of(word: str, span: Span | None) -> Span | None:
+    """Where a word stands in the text of a span, so that the caret stands there; the whole span unless it does once."""
+    return (_only_place(word, span) if span is not None else None) or span
+
+
 def _only_place(word: str, span: Span) -> Span | None:
     """Where the word stands in the text of a span, if it stands there once."""
     found = list(re.finditer(rf"(?<!\w){re.escape(word)}(?!\w)", span.text))
@@ -75,8 +80,24 @@ def did_you_mean(word: object, candidates: Iterable[str]) -> str | None:
     for name in known:
         if last and _fold(name).rpartition(".")[2] == last:
             return name
-    close = get_close_matches(wanted, folded, n=1, cutoff=0.6 if len(wanted) > 3 else 0.5)
-    return folded[close[0]] if close else None
+    close = get_close_matches(wanted, folded, n=8, cutoff=0.6 if len(wanted) > 3 else 0.5)
+    # what is alike by its letters in a row comes first by how few of them have to change: `exp` for `exq`, not `EQ`
+    return min((folded[name] for name in close), key=lambda name: _edits(word, name), default=None)
+
+
+def _edits(word: str, name: str) -> tuple[int, int]:
+    """How many letters are to be changed, added or removed, case aside, and then with it."""
+    return _distance(_fold(word), _fold(name)), _distance(word, name)
+
+
+def _distance(left: str, right: str) -> int:
+    """Levenshtein's distance of two short words."""
+    row = list(range(len(right) + 1))
+    for i, a in enumerate(left, 1):
+        above, row[0] = row[0], i
+        for j, b in enumerate(right, 1):
+            above, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, above + (a != b))
+    return row[-1]
 
 
 def _last(name: str) -> str:

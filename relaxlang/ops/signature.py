@@ -10,7 +10,7 @@ from relaxlang.arith.index_map import IndexMap
 from relaxlang.base.diagnostics import DiagnosticError
 from relaxlang.base.dtype import DType
 from relaxlang.base.source import Span
-from relaxlang.base.suggest import suggestion
+from relaxlang.base.suggest import place_of, suggestion
 from relaxlang.ir import prim, relax
 from relaxlang.ir.attrs import Attrs, freeze
 from relaxlang.ir.prim import INT64, PrimExpr
@@ -90,7 +90,8 @@ def bind(definition: OpDef, args: list[Any], kwargs: dict[str, Any], span: Span 
     for name, value in kwargs.items():
         if name not in names:
             unknown = f"`R.{definition.name}` has no parameter `{name}`"
-            raise error("RLX0114", unknown, span, notes=[signature_text(definition)], **suggestion(name, names, span))
+            place, hint = place_of(name, span), suggestion(name, names, span)
+            raise error("RLX0114", unknown, place, notes=[signature_text(definition)], **hint)
         if name in given:
             raise error("RLX0113", f"`R.{definition.name}` got `{name}` twice", span)
         given[name] = value

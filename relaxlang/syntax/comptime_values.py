@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from relaxlang.base.diagnostics import Diagnostic, DiagnosticError, Fix
 from relaxlang.base.dtype import DType
 from relaxlang.base.source import Span
-from relaxlang.base.suggest import suggestion
+from relaxlang.base.suggest import place_of, suggestion
 from relaxlang.ir import prim, relax, tir
 from relaxlang.ir.prim import PrimExpr
 from relaxlang.syntax import tree
@@ -178,7 +178,8 @@ def bind_parameters(
         )
     for name, value in kwargs.items():
         if name not in names:
-            raise error("RLX0114", f"{what} has no parameter `{name}`", span, **suggestion(name, names, span))
+            unknown = f"{what} has no parameter `{name}`"
+            raise error("RLX0114", unknown, place_of(name, span), **suggestion(name, names, span))
         if name in bound:
             raise error("RLX0113", f"{what} got `{name}` twice", span)
         bound[name] = value
@@ -230,7 +231,8 @@ def as_dtype(value: Any, span: Span | None) -> DType:
         try:
             return dtype(value)
         except ValueError:
-            raise error("RLX0205", f"`{value}` is not a dtype", span, **suggestion(value, _DTYPE_NAMES, span)) from None
+            place, hint = place_of(value, span), suggestion(value, _DTYPE_NAMES, span)
+            raise error("RLX0205", f"`{value}` is not a dtype", place, **hint) from None
     raise error("RLX0205", f"a dtype is expected, not {describe(value)}", span)
 
 

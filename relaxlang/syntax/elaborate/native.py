@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from relaxlang.base.source import Span
-from relaxlang.base.suggest import suggestion
+from relaxlang.base.suggest import place_of, suggestion
 from relaxlang.ir import relax, tir
 from relaxlang.ir.attrs import EMPTY, Attrs
 from relaxlang.syntax import tree
@@ -52,7 +52,7 @@ class Native(Value):
                 raise error("RLX0113", f"`{self.name}` got `{name}` twice", span)
             if name not in self.names and name not in self.only and not self.open:
                 hint = suggestion(name, (*self.names, *self.only), span)
-                raise error("RLX0114", f"`{self.name}` has no parameter `{name}`", span, **hint)
+                raise error("RLX0114", f"`{self.name}` has no parameter `{name}`", place_of(name, span), **hint)
         for name in self.required[len(args) :]:
             if name not in kwargs:
                 raise error("RLX0113", f"`{self.name}` lacks its argument `{name}`", span)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from relaxlang.base.dtype import DType
 from relaxlang.base.source import Span
+from relaxlang.base.suggest import place_of
 from relaxlang.ir import prim, relax
 from relaxlang.ir.attrs import EMPTY, Attrs
 from relaxlang.ir.prim import PrimExpr
@@ -81,7 +82,7 @@ def sinfo_args(ev: RelaxElaborator, words: dict[str, Any], span: Span | None) ->
 def no_more(name: str, words: dict[str, Any], span: Span | None) -> None:
     """Complain about keywords that were not used."""
     for word in words:
-        raise error("RLX0114", f"`R.{name}` has no parameter `{word}`", span)
+        raise error("RLX0114", f"`R.{name}` has no parameter `{word}`", place_of(word, span))
 
 
 def kernel(ev: RelaxElaborator, value: Any, span: Span | None) -> relax.Expr:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from relaxlang.base.dtype import DType, dtype
 from relaxlang.base.source import Span
+from relaxlang.base.suggest import place_of
 from relaxlang.ir import prim, relax
 from relaxlang.ir.attrs import EMPTY, Attrs
 from relaxlang.ir.module import VDevice
@@ -264,7 +265,10 @@ def _structural(row: CoreOp, params: tuple[str, ...]) -> None:
             if word not in known or word in given:
                 text = f"got `{word}` twice" if word in given else f"has no parameter `{word}`"
                 raise error(
-                    "RLX0114", f"`R.{row.name}` {text}", node.span, help=f"it takes {', '.join(known)}" if known else ""
+                    "RLX0114",
+                    f"`R.{row.name}` {text}",
+                    place_of(word, node.span),
+                    help=f"it takes {', '.join(known)}" if known else "",
                 )
             given[word] = value
         if len(args) > len(known):

@@ -3,7 +3,7 @@
 from relaxlang.base.diagnostics import Diagnostic, Fix
 from relaxlang.base.fixes import apply_fixes
 from relaxlang.base.source import Source, Span
-from relaxlang.base.suggest import suggestion
+from relaxlang.base.suggest import did_you_mean, place_of, suggestion
 
 
 def span(text: str) -> Span:
@@ -32,6 +32,18 @@ def test_what_is_not_certain_is_only_said():
     assert mended("ab", ["abc"], "abx") is None
     assert suggestion("qqqq", ["block"], span("qqqq")) == {"help": "", "fixes": ()}
     assert suggestion("blok", ["block"], None, "T.") == {"help": "did you mean `T.block`?", "fixes": ()}
+
+
+def test_the_fewest_changed_letters_win():
+    assert did_you_mean("exq", ["EQ", "exp", "erf"]) == "exp"
+    assert did_you_mean("softmx", ["nn.softmax", "nn.log_softmax", "max"]) == "nn.softmax"
+
+
+def test_the_caret_stands_at_the_word():
+    call = span("R.sum(x, axs=1)")
+    assert str(place_of("axs", call)) == "x:1:10"
+    assert place_of("nowhere", call) is call
+    assert place_of("axs", None) is None
 
 
 def test_fixes_that_do_not_overlap_are_applied():
