@@ -25,7 +25,7 @@ _NAMESPACES = {f"relaxlang.script.{name}": getattr(namespaces, short) for name, 
                (("ir", "I"), ("relax", "R"), ("tir", "T"))}  # fmt: skip
 _FUNCTIONS = (tir.PrimFunc, relax.Function, relax.ExternFunc)
 _NOTHING = object()
-"""Stands for the value of a name that Python does not have, or that is no part of programs: a module, a class."""
+"""Stands for the value of a name that Python does not have, or that is no part of programs: a class."""
 
 
 class Foreign(Value):
@@ -70,8 +70,8 @@ def captured(module: tree.Module, frame: FrameType, functions: Mapping[str, Func
         value = enclosed.get(name, _NOTHING)
         for names in (frame.f_locals, frame.f_globals):
             value = names.get(name, _NOTHING) if value is _NOTHING else value
-        if isinstance(value, (*_FUNCTIONS, IRModule)) and name in bound:
-            continue  # a variable of the program that happens to have the name of a function outside
+        if isinstance(value, (*_FUNCTIONS, IRModule, ModuleType)) and name in bound:
+            continue  # a variable of the program that happens to have the name of a function or module outside
         plain = as_program_value(name, value)
         if plain is not _NOTHING:
             found[name] = plain
@@ -128,6 +128,8 @@ def as_program_value(name: str, value: Any) -> Any:
 
     from relaxlang.syntax.elaborate.macros import Macro
 
+    if isinstance(value, ModuleType) and name not in namespaces.root_scope().all_names():
+        return Foreign(name, value)
     if isinstance(value, (ModuleType, Anything)) or value is _NOTHING:
         return _NAMESPACES.get(getattr(value, "__name__", ""), _NOTHING)
     if value is None or isinstance(value, (bool, int, float, str, range, DType, Macro, IRModule, *_FUNCTIONS)):

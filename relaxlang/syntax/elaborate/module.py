@@ -235,8 +235,14 @@ class ModuleElaborator:
         return given if isinstance(given, str) else name
 
     def _parameter(self, name: str, node: tree.Call, scope: Scope) -> Any:
-        """`N = I.param(int)`: the value that was given for `N`, converted to its kind, or the default."""
+        """`N = I.param(int, default=4)`: the value that was given for `N`, converted to its kind, or the default."""
         self.unit.parameters.append(name)
+        default = node.args[1] if len(node.args) > 1 else None
+        for word in node.keywords:
+            if word.name != "default" or default is not None:
+                raise error("RLX0147", "`I.param` takes a kind and a default", word.span or node.span,
+                            help=f"write `{name} = I.param(int, default=4)`")  # fmt: skip
+            default = word.value
         kind = node.args[0].id if node.args and isinstance(node.args[0], tree.Name) else "int"
         if kind not in _PARAM_KINDS:
             raise error(
@@ -246,17 +252,19 @@ class ModuleElaborator:
                 help=f"kinds are {', '.join(_PARAM_KINDS)}",
             )
         if name in self.unit.values:
-            given = self.unit.values[name]
-            try:
-                return _PARAM_KINDS[kind](given)
-            except (ValueError, TypeError):
-                raise error(
-                    "RLX0147", f"the parameter `{name}` is of kind `{kind}`, and was given {given!r}", node.span
-                ) from None
-        if len(node.args) > 1:
-            return self.ev.expr(node.args[1], scope)
+            return self._converted(name, kind, self.unit.values[name], node.span)
+        if default is not None:
+            return self._converted(name, kind, self.ev.expr(default, scope), default.span)
         raise error("RLX0147", f"the module parameter `{name}` was given no value", node.span,
                     help=f"give one: `relaxc -D {name}=…`, or `parse(text, values={{\"{name}\": …}})`")  # fmt: skip
+
+    def _converted(self, name: str, kind: str, given: Any, span: Span | None) -> Any:
+        """A value for a parameter, as one of its kind."""
+        try:
+            return _PARAM_KINDS[kind](given)
+        except (ValueError, TypeError):
+            text = f"the parameter `{name}` is of kind `{kind}`, and was given {given!r}"
+            raise error("RLX0147", text, span) from None
 
     def _included(self, node: tree.Call, scope: Scope) -> IRModule:
         """`attn = I.include("attn.rlx", HEADS=8)`: another file, with values for its parameters."""

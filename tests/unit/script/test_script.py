@@ -168,6 +168,16 @@ def test_errors_point_into_this_file():
     assert caught.value.diagnostics[0].code == "RLX0117" and caught.value.line == line_of("Python function")
 
 
+def test_modules_of_python_are_named_as_such():
+    with pytest.raises(DiagnosticError, match="`np` is a Python `module`") as caught:
+
+        @R.function
+        def f(x: R.Tensor((3,), "float32")):
+            return R.add(x, R.const(np.ones(3), "float32"))  # Python module
+
+    assert caught.value.diagnostics[0].code == "RLX0117" and caught.value.line == line_of("Python module")
+
+
 def test_syntax_errors_of_the_language():
     with pytest.raises(DiagnosticError) as caught:
 

@@ -209,7 +209,7 @@ def test_without_checks_unknown_operators_are_kept() -> None:
 
 
 def test_parameters_of_a_module() -> None:
-    text = 'N = I.param(int, 4)\nD = I.param(str, "float32")\n\n'
+    text = 'N = I.param(int, 4)\nD = I.param(dtype, default="float32")\n\n'
     text += "@R.function\ndef f(x: R.Tensor((N, N * 2), D)):\n    return x\n"
     for values, printed in (
         (None, 'R.Tensor((4, 8), "float32")'),
@@ -217,6 +217,12 @@ def test_parameters_of_a_module() -> None:
     ):
         found = parse(text, values=values)["f"]
         assert isinstance(found, relax.Function) and str(found.params[0].struct_info) == printed
+
+
+@pytest.mark.parametrize("wrong", ["I.param(int, 4, default=5)", "I.param(int, defualt=4)", 'I.param(int, "four")'])
+def test_a_parameter_takes_a_kind_and_a_default_of_that_kind(wrong: str) -> None:
+    with pytest.raises(DiagnosticError, match="RLX0147"):
+        parse(f"N = {wrong}\n")
 
 
 def test_relax_macro() -> None:
