@@ -18,7 +18,8 @@ class Workload:
 
     `arrays_form` computes it with numpy or jax.numpy as its first argument, `torch_form` with torch, `nodes` are ONNX
     nodes over the same names, the last one's output the result. `constants` are known when a program is built. `flops`
-    are the operations of it, `bytes` what it must move between the processor and memory at least.
+    are the operations of it, `bytes` what it must move between the processor and memory at least. `fixed` are sizes
+    that stay numbers in its symbolic form, besides those of constants.
     """
 
     name: str
@@ -30,31 +31,38 @@ class Workload:
     constants: frozenset[str] = frozenset()
     flops: int = 0
     bytes: int = field(default=0)
+    fixed: frozenset[int] = frozenset()
 
-    def program(self) -> str:
-        """The workload as a module."""
-        params = ", ".join(f'{n}: R.Tensor({a.shape}, "{a.dtype}")' for n, a in self.arrays.items())
+    def program(self, symbolic: bool = False) -> str:
+        """The workload as a module; where it is symbolic, each size of its inputs is a variable."""
+        known = {1, *self.fixed}.union(*(self.arrays[n].shape for n in self.constants))
+
+        def shape(array: Array) -> str:
+            sizes = [f"n{s}" if symbolic and s not in known else str(s) for s in array.shape]
+            return f"({', '.join(sizes)},)"
+
+        params = ", ".join(f'{n}: R.Tensor({shape(a)}, "{a.dtype}")' for n, a in self.arrays.items())
         result = self.body[-1].split("=")[0].strip()
         lines = "\n".join(f"            {line}" for line in self.body)
         head = f"@I.ir_module\nclass Work:\n    @R.function\n    def main({params}):\n        with R.dataflow():\n"
         return f"{head}{lines}\n            R.output({result})\n        return {result}\n"
 
 
-def with_numpy(work: Workload) -> Call | None:
+def with_numpy(work: Workload, threads: int) -> Call | None:
     """numpy, with its BLAS."""
     form = work.arrays_form
     args = list(work.arrays.values())
     return None if form is None else lambda: form(np, *args)
 
 
-def with_torch(work: Workload) -> Call | None:
+def with_torch(work: Workload, threads: int) -> Call | None:
     """PyTorch, eager."""
     import torch
 
     form = work.torch_form
     if form is None:
         return None
-    torch.set_num_threads(1)
+    torch.set_num_threads(threads)
     args = [torch.from_numpy(a) for a in work.arrays.values()]
 
     def call() -> object:
@@ -64,7 +72,7 @@ def with_torch(work: Workload) -> Call | None:
     return call
 
 
-def with_jax(work: Workload) -> Call | None:
+def with_jax(work: Workload, threads: int) -> Call | None:
     """JAX, compiled."""
     import jax
     import jax.numpy as jnp
@@ -98,7 +106,7 @@ def _onnx_model(work: Workload) -> bytes | None:
     return made
 
 
-def with_onnxruntime(work: Workload) -> Call | None:
+def with_onnxruntime(work: Workload, threads: int) -> Call | None:
     """ONNX Runtime."""
     import onnxruntime
 
@@ -106,13 +114,13 @@ def with_onnxruntime(work: Workload) -> Call | None:
     if model is None:
         return None
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
+    options.intra_op_num_threads = threads
     session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     feed = {n: a for n, a in work.arrays.items() if n not in work.constants}
     return lambda: session.run(None, feed)[0]
 
 
-def with_openvino(work: Workload) -> Call | None:
+def with_openvino(work: Workload, threads: int) -> Call | None:
     """OpenVINO."""
     import openvino
 
@@ -120,7 +128,7 @@ def with_openvino(work: Workload) -> Call | None:
     if model is None:
         return None
     core = openvino.Core()
-    compiled = core.compile_model(core.read_model(model), "CPU", {"INFERENCE_NUM_THREADS": 1, "NUM_STREAMS": 1,
+    compiled = core.compile_model(core.read_model(model), "CPU", {"INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1,
                                   "INFERENCE_PRECISION_HINT": "f32"})  # fmt: skip
     request = compiled.create_infer_request()
     args = [a for n, a in work.arrays.items() if n not in work.constants]
@@ -134,7 +142,7 @@ def with_openvino(work: Workload) -> Call | None:
     return call
 
 
-PEERS: dict[str, Callable[[Workload], Call | None]] = {
+PEERS: dict[str, Callable[[Workload, int], Call | None]] = {
     "numpy": with_numpy, "onnxruntime": with_onnxruntime, "torch": with_torch, "openvino": with_openvino,
     "jax": with_jax,
 }  # fmt: skip

@@ -130,6 +130,7 @@ def attention(tokens: int, heads: int = 12, width: int = 64) -> Workload:
             q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2)
         ).transpose(1, 2),
         nodes=nodes, constants=frozenset({"scale"}), flops=4 * tokens * tokens * heads * width,
+        fixed=frozenset({heads, width}),
     )  # fmt: skip
 
 
