@@ -52,12 +52,12 @@ def schedule_contraction(sch: Schedule, name: str, processor: Processor) -> bool
     axes = realize.block.iter_vars
     m, n = constant(axes[found.row].dom.extent), constant(axes[found.vector].dom.extent)
     few = m is not None and m <= FEW_ROWS
-    if few and (m == 1 or not found.lifted):
+    if few and not found.lifted:  # panels of a constant lie in the order of a single sweep, whatever the rows
         if not found.along:
             return _dots(sch, name, found)
         if processor.vector_bytes >= MASKS and _is_deep(realize, found):
             return _sweep(sch, name, found, m or 1, lanes)
-    if m == 1:
+    if m == 1 and not found.lifted:
         return False  # a weighted sum of rows: the rule of reductions sweeps over them
     _tiles(sch, name, found, tile(m, n, lanes, processor), processor)
     return True

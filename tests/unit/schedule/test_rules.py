@@ -218,8 +218,7 @@ class Module:
     rng = np.random.default_rng(0)
     x, w = (rng.integers(-8, 8, s).astype("float32") for s in ((m, 65), (65, 100)))
     lowered = relaxlang.lower(bound(text, w=w), EAGER)
-    if m > 1:
-        assert "_layout" not in lowered.script()
+    assert "_layout" not in lowered.script()
     got = relaxlang.build(bound(text, w=w), pipeline=EAGER + ",minimum")["main"](x)
     np.testing.assert_array_equal(got, np.maximum(x @ w, 0))
 
