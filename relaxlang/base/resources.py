@@ -1,20 +1,23 @@
 """Where things are on disk: the grammar and the operator library that ship with the package, and the user's cache.
 
-`grammar/` and `stdlib/` stand beside the package in a checkout and inside it in a wheel. The cache is a directory of
-small files that can be remade at any time; a missing, read-only or damaged cache costs time and nothing else.
+`grammar/` and `stdlib/` stand beside the package in a checkout and inside it in a wheel. What is made of their files,
+such as parser tables, is kept like Python's bytecode. The cache is a directory of small files that can be remade at any
+time; a missing, read-only or damaged cache costs time and nothing else.
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
-import tempfile
+import sys
+from collections.abc import Iterator
 from functools import cache
+from importlib.util import cache_from_source
 from pathlib import Path
 from typing import Literal
 
 from relaxlang.base.config import config
 from relaxlang.base.diagnostics import RelaxlangError
+from relaxlang.base.files import write_atomically
 
 
 @cache
@@ -37,34 +40,49 @@ def cache_dir() -> Path | None:
     return config.cache_dir
 
 
-def cache_read(name: str) -> bytes | None:
-    """The bytes that `cache_write` stored under `name`; None when there are none, or when they are damaged."""
-    directory = cache_dir()
-    if directory is None:
-        return None
-    try:
-        stored = (directory / name).read_bytes()
-    except OSError:
-        return None
-    digest, data = stored[:32], stored[32:]
-    return data if hashlib.sha256(data).digest() == digest else None
+def read_made(origin: Path, key: str) -> bytes | None:
+    """What `keep_made` stored for the shipped file `origin` under the same `key`, a text of everything that it depends
+    on; None when there is nothing, or when it is damaged."""
+    for place in _places(origin, key):
+        try:
+            stored = place.read_bytes()
+        except OSError:
+            continue
+        digest, data = stored[:_DIGEST], stored[_DIGEST:]
+        if _digest(key, data) == digest:
+            return data
+    return None
 
 
-def cache_write(name: str, data: bytes) -> None:
-    """Store `data` under `name`, whole or not at all, whatever other processes do at the same time.
+def keep_made(origin: Path, key: str, data: bytes) -> None:
+    """Store what was made of a shipped file, whole or not at all, whatever other processes do at the same time.
 
-    A cache that cannot be written (read-only home, full disk) is no error: the data is made again next time.
+    It is kept as Python keeps bytecode: in `__pycache__` beside its origin or below `sys.pycache_prefix`, else, where
+    that cannot or shall not be written, in the user's cache. Where nothing can be written it is made again next time.
     """
-    directory = cache_dir()
-    if directory is None:
+    for place in _places(origin, key):
+        if place.parent != cache_dir() and sys.dont_write_bytecode:
+            continue
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(place, _digest(key, data) + data)
+        except (OSError, RelaxlangError):
+            continue
         return
-    temporary = None
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(prefix=f".{name}.", dir=directory)
-        with os.fdopen(handle, "wb") as file:
-            file.write(hashlib.sha256(data).digest() + data)
-        os.replace(temporary, directory / name)
-    except OSError:
-        if temporary is not None and os.path.exists(temporary):
-            os.unlink(temporary)
+
+
+_DIGEST = 32
+
+
+def _digest(key: str, data: bytes) -> bytes:
+    return hashlib.sha256(key.encode() + b"\0" + data).digest()
+
+
+def _places(origin: Path, key: str) -> Iterator[Path]:
+    """Where what is made of `origin` may be: beside it, where the newest replaces the last; in the user's cache, where
+    that of several installations may be."""
+    if sys.implementation.cache_tag is not None:
+        yield Path(cache_from_source(str(origin))).parent / f"{origin.name}.json"
+    directory = cache_dir()
+    if directory is not None:
+        yield directory / f"{origin.stem}-{hashlib.sha256(key.encode()).hexdigest()[:32]}.json"

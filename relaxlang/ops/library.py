@@ -78,7 +78,7 @@ class Library:
 
     def _parse(self, path: Path) -> tree.Module:
         name = (Path("stdlib") / path.relative_to(self.folder)).as_posix()
-        return parsed(Source(name, self._texts[path]), _parse_checked)
+        return parsed(Source(name, self._texts[path]), path, _parse_checked)
 
     def _load(self, path: Path) -> None:
         body = self._parse(path).body

@@ -1,4 +1,4 @@
-"""Surface trees as plain JSON, so that the files of `stdlib/` are parsed once and read from the cache after that.
+"""Surface trees as plain JSON, so that the files of `stdlib/` are parsed once and the trees read after that.
 
 A node is a list: the number of its class, start and end of its span (-1 without one), its fields. A tuple is a list
 after -1, a span in a field its start and end after -2. What is read is only ever built of the classes of `syntax.tree`;
@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from relaxlang.base.node import Node
-from relaxlang.base.resources import cache_read, cache_write
+from relaxlang.base.resources import keep_made, read_made, resource_dir
 from relaxlang.base.source import Source, Span
 from relaxlang.syntax import actions, expr_actions, lalr, lexer, literals, tree
 
@@ -27,10 +26,10 @@ _CLASSES: tuple[type[Node], ...] = tuple(
 _NUMBER = {cls: k for k, cls in enumerate(_CLASSES)}
 
 
-def parsed(source: Source, parse: Callable[[Source], tree.Module]) -> tree.Module:
-    """The tree of a text: from the cache, or parsed and put there. `parse` raises for a text with errors."""
-    name = f"tree-{_key(source.text)}.json"
-    stored = cache_read(name)
+def parsed(source: Source, path: Path, parse: Callable[[Source], tree.Module]) -> tree.Module:
+    """The tree of the text of a shipped file: what was kept, or parsed and kept. `parse` raises for errors."""
+    key = f"{_version()}\0{source.text}"
+    stored = read_made(path, key)
     if stored is not None:
         try:
             made = _decode(json.loads(stored), source)
@@ -39,23 +38,16 @@ def parsed(source: Source, parse: Callable[[Source], tree.Module]) -> tree.Modul
         if isinstance(made, tree.Module):
             return made
     module = parse(source)
-    cache_write(name, json.dumps(_encode(module), separators=(",", ":")).encode())
+    keep_made(path, key, json.dumps(_encode(module), separators=(",", ":")).encode())
     return module
-
-
-def _key(text: str) -> str:
-    return hashlib.sha256(f"{_version()}\0{text}".encode()).hexdigest()[:32]
 
 
 @lru_cache(maxsize=1)
 def _version() -> str:
     """What a tree depends on besides the text: the grammar, and the code that makes trees."""
-    from relaxlang.base.resources import resource_dir
-
     files = [Path(str(m.__file__)) for m in (actions, expr_actions, lalr, lexer, literals, tree)]
     files += sorted(resource_dir("grammar").glob("*.lark"))
-    stats = [os.stat(path) for path in (*files, Path(__file__))]
-    return " ".join(f"{s.st_size}:{s.st_mtime_ns}" for s in stats)
+    return hashlib.sha256(b"\0".join(path.read_bytes() for path in (*files, Path(__file__)))).hexdigest()
 
 
 def _encode(value: Any) -> Any:

@@ -1,19 +1,18 @@
 """The grammar files as tables: LALR states and rules for the parser, terminals for the lexer.
 
-Lark reads `grammar/*.lark`, resolves the EBNF and builds the LALR(1) table, once; the result is kept in the user's
-cache as plain JSON. A later start reads that (a few milliseconds) and does not import lark. The loop that runs the
+Lark reads `grammar/*.lark`, resolves the EBNF and builds the LALR(1) table, once; the result is kept beside them as
+plain JSON. A later start reads that (a few milliseconds) and does not import lark. The loop that runs the
 table is `syntax.lalr`: it passes spans to the callbacks and skips chains of `?rule`s in one step, for which lark's
 own loop has no room.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 from functools import cache
 from typing import Any, NamedTuple
 
-from relaxlang.base.resources import cache_read, cache_write, grammar_text
+from relaxlang.base.resources import grammar_text, keep_made, read_made, resource_dir
 from relaxlang.base.version import __version__
 
 _FORMAT = "1"  # of the cached JSON; raise it whenever `_to_json` changes
@@ -64,12 +63,12 @@ def load_tables(files: tuple[str, ...], starts: tuple[str, ...]) -> Tables:
     """The tables of the grammar in `files` (names under `grammar/`, read as one text) for the given start rules."""
     grammar = "\n".join(grammar_text(name) for name in files)
     key = "\0".join((_FORMAT, __version__, grammar, *starts))
-    name = f"{files[0]}-{hashlib.sha256(key.encode()).hexdigest()[:16]}.json"
-    cached = cache_read(name)
-    if cached is not None:
-        return _from_json(json.loads(cached))
+    origin = resource_dir("grammar") / f"{files[0]}.lark"
+    made = read_made(origin, key)
+    if made is not None:
+        return _from_json(json.loads(made))
     data = _to_json(grammar, starts)
-    cache_write(name, json.dumps(data, separators=(",", ":")).encode())
+    keep_made(origin, key, json.dumps(data, separators=(",", ":")).encode())
     return _from_json(data)
 
 

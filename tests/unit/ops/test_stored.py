@@ -1,16 +1,16 @@
-"""Trees in the cache: what comes back is what was parsed, and whatever else is there is no entry."""
+"""Trees that are kept: what comes back is what was parsed, and whatever else is there is no tree."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from relaxlang.base import resources
 from relaxlang.base.diagnostics import Diagnostics
 from relaxlang.base.node import Node
-from relaxlang.base.resources import cache_write, resource_dir
+from relaxlang.base.resources import keep_made, read_made, resource_dir
 from relaxlang.base.source import Source, Span
 from relaxlang.ops import stored
 from relaxlang.syntax import tree
@@ -42,34 +42,39 @@ def refuse(source: Source) -> tree.Module:
     raise AssertionError("parsed again")
 
 
-@pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(resources, "cache_dir", lambda: tmp_path)
-    return tmp_path
+@pytest.fixture(autouse=True)
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "pycache_prefix", str(tmp_path / "kept"))
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
 
 
 @pytest.mark.parametrize("path", TEXTS[::6], ids=lambda p: p.stem)
-def test_trees_come_back(path: Path, cache: Path) -> None:
+def test_trees_come_back(path: Path) -> None:
     source = Source(path.name, path.read_text(encoding="utf-8"))
-    first = stored.parsed(source, parse)
-    assert same(first, stored.parsed(source, refuse))
+    first = stored.parsed(source, path, parse)
+    assert same(first, stored.parsed(source, path, refuse))
 
 
 @pytest.mark.parametrize(
     "content", [b"", b"{}", b"[0]", b"[[]]", b"[9999,1,2]", b"[0,0,1,5,6,7,8,9]", b"\xff", b"[" * 9000]
 )
-def test_damaged_entries_are_parsed_again(content: bytes, cache: Path) -> None:
-    source = Source("one.rlx", "def f(x):\n    return x + 1.5\n")
-    wanted = stored.parsed(source, parse)
-    (entry,) = cache.iterdir()
-    cache_write(entry.name, content)  # a whole entry of something else
-    assert same(stored.parsed(source, parse), wanted)
+def test_damaged_entries_are_parsed_again(content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source, path, keys = Source("one.rlx", "def f(x):\n    return x + 1.5\n"), tmp_path / "one.rlx", []
+    monkeypatch.setattr(stored, "read_made", lambda path, key: keys.append(key) or read_made(path, key))
+    wanted = stored.parsed(source, path, parse)
+    (entry,) = (tmp_path / "kept").rglob("*.json")
+    keep_made(path, keys[0], content)  # a whole entry of something else
+    assert same(stored.parsed(source, path, parse), wanted)
     entry.write_bytes(content)  # a torn one
-    assert same(stored.parsed(source, parse), wanted)
-    assert same(stored.parsed(source, refuse), wanted)
+    assert same(stored.parsed(source, path, parse), wanted)
+    assert same(stored.parsed(source, path, refuse), wanted)
 
 
-def test_another_text_is_another_entry(cache: Path) -> None:
-    for text in ("def f(x):\n    return x\n", "def f(x):\n    return y\n"):
-        stored.parsed(Source("one.rlx", text), parse)
-    assert len(list(cache.iterdir())) == 2
+def test_another_text_replaces_the_entry(tmp_path: Path) -> None:
+    sources = [Source("one.rlx", f"def f(x):\n    return {name}\n") for name in "xy"]
+    for source in sources:
+        stored.parsed(source, tmp_path / "one.rlx", parse)
+    assert len(list((tmp_path / "kept").rglob("*.json"))) == 1
+    stored.parsed(sources[1], tmp_path / "one.rlx", refuse)
+    with pytest.raises(AssertionError, match="parsed again"):
+        stored.parsed(sources[0], tmp_path / "one.rlx", refuse)

@@ -1,4 +1,4 @@
-"""The grammar's tables and their cache."""
+"""The grammar's tables, and where they are kept."""
 
 from __future__ import annotations
 
@@ -9,21 +9,23 @@ from pathlib import Path
 
 import pytest
 
-from relaxlang.base.resources import cache_read, cache_write, grammar_text, resource_dir
+from relaxlang.base.resources import grammar_text, keep_made, read_made, resource_dir
 from relaxlang.syntax.tables import load_tables
 
 PIPELINE = (("pipeline",), ("pipeline",))
 
 
 @pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(sys, "pycache_prefix", str(tmp_path / "kept"))
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
     monkeypatch.setenv("RELAXLANG_CACHE_DIR", str(tmp_path / "cache"))
-    return tmp_path / "cache"
+    return tmp_path / "kept"
 
 
-def test_tables_come_from_the_cache_and_damage_is_mended(cache: Path) -> None:
+def test_tables_are_kept_and_damage_is_mended(kept: Path) -> None:
     fresh = load_tables.__wrapped__(*PIPELINE)
-    (file,) = cache.iterdir()
+    (file,) = kept.rglob("*.json")
     good = file.read_bytes()
     assert load_tables.__wrapped__(*PIPELINE) == fresh
     for bad in (b"", good[:-1], b"x" * len(good)):
@@ -32,16 +34,29 @@ def test_tables_come_from_the_cache_and_damage_is_mended(cache: Path) -> None:
         assert file.read_bytes() != bad
 
 
-def test_a_cache_that_cannot_be_written_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "file").write_text("in the way")
-    monkeypatch.setenv("RELAXLANG_CACHE_DIR", str(tmp_path / "file"))
-    assert load_tables.__wrapped__(*PIPELINE).words["{"] == "LBRACE"
+def test_without_bytecode_it_goes_to_the_cache(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    origin = resource_dir("grammar") / "pipeline.lark"
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    keep_made(origin, "key", b"data")
+    assert not kept.exists() and read_made(origin, "key") == b"data" and read_made(origin, "other") is None
     monkeypatch.setenv("RELAXLANG_CACHE_DIR", "")
-    cache_write("name", b"data")
-    assert cache_read("name") is None
+    assert read_made(origin, "key") is None
+    keep_made(origin, "key", b"data")
+    assert read_made(origin, "key") is None
 
 
-def test_a_warm_start_does_not_import_lark(cache: Path) -> None:
+def test_places_that_cannot_be_written_are_no_error(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept.write_text("in the way")
+    assert load_tables.__wrapped__(*PIPELINE).words["{"] == "LBRACE"
+    assert len(list((kept.parent / "cache").iterdir())) == 1
+    monkeypatch.setenv("RELAXLANG_CACHE_DIR", str(kept))
+    assert load_tables.__wrapped__(*PIPELINE).words["{"] == "LBRACE"
+
+
+def test_a_warm_start_does_not_import_lark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPYCACHEPREFIX", str(tmp_path))
+    monkeypatch.setenv("RELAXLANG_CACHE_DIR", "")
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
     script = "import sys; from relaxlang.syntax.parser import language; language(); print('lark' in sys.modules)"
     runs = [subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True) for _ in "12"]
     assert [run.stdout.strip() for run in runs] == ["True", "False"]
