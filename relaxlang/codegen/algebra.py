@@ -162,6 +162,13 @@ class Num:
         """The nearest integer, half to even."""
         return self.call("llvm.rint")
 
+    def ldexp(self, power: Num) -> Num:
+        """Itself times two to the power of an integer of 32 bits, rounded once."""
+        name = f"llvm.ldexp.{mangled(self.type)}.{mangled(power.type)}"
+        function = self.at.module.declare(name, self.type, [self.type, power.type])
+        made = self.at.call(self.type, function, (self.type, self.ref), (power.type, power.ref))
+        return Num(self.at, made, self.type)
+
     def lost(self, factor: Num, product: Num) -> Num:
         """What the rounded `product` of this value and a factor lacks, exactly; 0 on processors that can't tell."""
         return self.call("llvm.fma", factor, -product) if self.at.module.fused else self.num(0.0)

@@ -44,6 +44,7 @@ class KernelContext:
         self.functions = functions
         self.module = ModuleText()
         self.module.fused = _is_fused(target)
+        self.module.scales = _is_wide(target) and _knows_scaling()
         self.messages: list[str] = []
         self.derived: set[Var] = set()
         self.callees: dict[str, str] = {}
@@ -74,9 +75,7 @@ class KernelContext:
     @property
     def width_attribute(self) -> str:
         """The function attribute that asks for whole 512-bit vectors where LLVM would take half ones."""
-        features, cpu = self.target.mattr, self.target.mcpu
-        wide = "+avx512f" in features or cpu in ("x86-64-v4", "skylake-avx512", "icelake-server", "sapphirerapids")
-        return ' "prefer-vector-width"="512"' if wide else ""
+        return ' "prefer-vector-width"="512"' if _is_wide(self.target) else ""
 
     def text(self, triple: str, layout: str) -> str:
         """The whole module's text."""
@@ -101,3 +100,16 @@ def _is_fused(target: Target) -> bool:
     """Whether multiplication and addition are one instruction."""
     named = target.mcpu in ("x86-64-v3", "x86-64-v4")
     return named or "+fma" in target.mattr.split(",") or target.mtriple.startswith(("aarch64", "arm64"))
+
+
+def _is_wide(target: Target) -> bool:
+    """Whether there are vectors of 512 bits."""
+    named = target.mcpu in ("x86-64-v4", "skylake-avx512", "icelake-server", "sapphirerapids")
+    return named or "+avx512f" in target.mattr.split(",")
+
+
+def _knows_scaling() -> bool:
+    """Whether LLVM has the instruction of AVX-512 for `ldexp`; it calls the C library before release 22."""
+    from llvmlite import binding
+
+    return bool(binding.llvm_version_info >= (22,))

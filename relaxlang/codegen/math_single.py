@@ -14,8 +14,11 @@ from relaxlang.codegen.algebra import Num
 
 _EXPONENT = 1.5 * 2.0**23 + 254
 _LN2_HIGH, _LN2_LOW = 0.693359375, -2.12194440e-4  # the sum is ln 2; the first has so few bits that n * it is exact
-# (e**r - 1 - r) / r**2 for |r| <= ln(2) / 2 + 0.0125
-_EXP = (0.49999991059303284, 0.1666649729013443, 0.041668668389320374, 0.008371495641767979,
+# (e**r - 1 - r) / r**2 for |r| <= ln(2) / 2
+_EXP = (0.49999993412261073, 0.16666520105546245, 0.04166839425915813, 0.008368780622226546,
+        0.0013814464752011332)  # fmt: skip
+# the same for |r| <= ln(2) / 2 + 0.0125
+_EXP_WIDE = (0.49999991059303284, 0.1666649729013443, 0.041668668389320374, 0.008371495641767979,
         0.001380884787067771)  # fmt: skip
 # (log(1 + f) - f + f**2 / 2) / f**3 for sqrt(1/2) <= 1 + f <= sqrt(2)
 _LOG = (0.3333331037301476, -0.24999986546758599, 0.20002231545709218, -0.16669257615325261, 0.14218555762351726,
@@ -36,8 +39,15 @@ _ERFC = (1.128567892863217, 0.6355514870456328, 0.1054041690894052, -0.022821546
 
 
 def exp(x: Num) -> Num:
-    """e**x."""
-    made, _, first, second = exp_in_parts(x)
+    """e**x = e**r * 2**n, with n from a sum that leaves n + 254 in its low bits."""
+    x = clamp(x, -104.0, 89.0)
+    t = x * math.log2(math.e) + _EXPONENT
+    n = t - _EXPONENT
+    r = x - n * _LN2_HIGH - n * _LN2_LOW
+    made = r.polynomial((1.0, 1.0, *_EXP))
+    if x.at.module.scales:
+        return made.ldexp(n.convert("fptosi", "i32"))
+    first, second = _powers(t)
     return made * first * second
 
 
@@ -46,8 +56,7 @@ def exp_in_parts(x: Num, rest: Num | None = None) -> tuple[Num, Num, Num, Num]:
     multiply with, which end in a subnormal number or infinity with one rounding. `rest` is small (below 0.0125) while
     `x` may be far from 0: their sum is not rounded.
 
-    e**x = e**r * 2**n, with n from a sum that leaves n + 254 in its low bits, half of it for each power. What 1 + r
-    loses by rounding is added to the small terms.
+    It is computed as in `exp`; what 1 + r loses by rounding is added to the small terms.
     """
     x = clamp(x, -104.0, 89.0)
     t = x * math.log2(math.e) + _EXPONENT
@@ -57,12 +66,17 @@ def exp_in_parts(x: Num, rest: Num | None = None) -> tuple[Num, Num, Num, Num]:
         low = low - rest
     r = high - low
     one = high + 1.0
-    small = r.polynomial(_EXP) * (r * r) - low + (high - (one - 1.0))
+    small = r.polynomial(_EXP_WIDE) * (r * r) - low + (high - (one - 1.0))
     made = one + small
+    return made, small - (made - one), *_powers(t)
+
+
+def _powers(t: Num) -> tuple[Num, Num]:
+    """Two powers of two whose product is 2**n, from a number with n + 254 in its low bits. One alone could not make a
+    subnormal number."""
     doubled = t.bits("i32")
     half = doubled >> 1
-    first, second = (half << 23).bits("float"), ((doubled - half) << 23).bits("float")
-    return made, small - (made - one), first, second
+    return (half << 23).bits("float"), ((doubled - half) << 23).bits("float")
 
 
 def clamp(x: Num, low: float, high: float) -> Num:

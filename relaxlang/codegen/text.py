@@ -31,10 +31,12 @@ class ModuleText:
     """The text of one LLVM module: declarations, constants, helper functions and functions, each once.
 
     `externals` are the functions that must be found when the code is loaded, `helpers` the result types of the helper
-    functions that it has. `fused`: the processor multiplies and adds in one instruction, with one rounding.
+    functions that it has. `fused`: the processor multiplies and adds in one instruction, with one rounding; `scales`:
+    it multiplies by powers of two in one.
     """
 
     fused = False
+    scales = False
 
     def __init__(self) -> None:
         self._declarations: dict[str, str] = {}
