@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import os
+import struct
 import zipfile
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     import numpy as np
 
 SUFFIX = ".weights.npz"
+_ENTRY = ".npy"
+_LENGTHS = 26
+"""Where a member of an archive says how long its name and its extra field are, which its content follows."""
 
 
 def side_file(path: str) -> str:
@@ -29,33 +33,45 @@ class SideFile(Mapping[str, Any]):
 
     def __init__(self, path: str) -> None:
         self.path = side_file(path)
-        self._found: Mapping[str, Any] | None = None
+        self._archive: zipfile.ZipFile | None = None
 
-    def _arrays(self) -> Mapping[str, Any]:
-        if self._found is None:
-            import numpy as np
-
+    def _entries(self) -> dict[str, zipfile.ZipInfo]:
+        """What the archive has, by name (`sha256:….npy`)."""
+        if self._archive is None:
             try:
-                self._found = np.load(self.path, allow_pickle=False)
+                self._archive = zipfile.ZipFile(self.path)
             except (OSError, ValueError, EOFError, zipfile.BadZipFile):
-                self._found = {}
-        return self._found if isinstance(self._found, Mapping) else {}
+                return {}
+        return self._archive.NameToInfo
 
     def __getitem__(self, digest: str) -> np.ndarray[Any, Any]:
         try:
-            found: np.ndarray[Any, Any] = self._arrays()[digest]
-        except (OSError, ValueError, EOFError, zipfile.BadZipFile) as fault:
+            found: np.ndarray[Any, Any] = self._read(self._entries()[digest + _ENTRY])
+        except (OSError, ValueError, EOFError, struct.error, zipfile.BadZipFile) as fault:
             raise KeyError(digest) from fault
         return found
 
+    def _read(self, entry: zipfile.ZipInfo) -> np.ndarray[Any, Any]:
+        from numpy.lib.format import read_array
+
+        assert self._archive is not None
+        if entry.compress_type != zipfile.ZIP_STORED:
+            with self._archive.open(entry) as stream:
+                return read_array(stream, allow_pickle=False)
+        # Straight into the array's memory, and without the archive's checksum: the digest tells more.
+        with open(self.path, "rb") as file:
+            file.seek(entry.header_offset + _LENGTHS)
+            file.seek(sum(struct.unpack("<HH", file.read(4))), os.SEEK_CUR)
+            return read_array(file, allow_pickle=False)
+
     def __contains__(self, digest: object) -> bool:
-        return digest in self._arrays()
+        return f"{digest}{_ENTRY}" in self._entries()
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._arrays())
+        return (name.removesuffix(_ENTRY) for name in self._entries())
 
     def __len__(self) -> int:
-        return len(self._arrays())
+        return len(self._entries())
 
 
 def side_file_bytes(arrays: Mapping[str, np.ndarray[Any, Any]]) -> bytes:
