@@ -55,7 +55,11 @@ def schedule_contraction(sch: Schedule, name: str, processor: Processor) -> bool
     if few and not found.lifted:  # panels of a constant lie in the order of a single sweep, whatever the rows
         if not found.along:
             return _dots(sch, name, found)
-        if processor.vector_bytes >= MASKS and _is_deep(realize, found):
+        narrow = None if n is None else -(-n // lanes)
+        if m is not None and narrow is not None and m * (narrow + 1) <= processor.registers * 3 // 4:
+            _tiles(sch, name, found, (m, narrow), processor)  # the other factor is read once: all sums are in registers
+            return True
+        if processor.vector_bytes >= MASKS and _sweeps(realize, found) is not None:
             return _sweep(sch, name, found, m or 1, lanes)
     if m == 1 and not found.lifted:
         return False  # a weighted sum of rows: the rule of reductions sweeps over them
@@ -161,12 +165,13 @@ def _padded(
     return copy, _tail(sch, name)
 
 
-def _is_deep(realize: BlockRealize, found: Contraction) -> bool:
-    """Whether a single axis is reduced over, in more than a few steps of a sweep."""
-    if len(found.reduce) != 1:
-        return False
+def _sweeps(realize: BlockRealize, found: Contraction) -> int | None:
+    """How many rows a sweep takes when a single axis is reduced over, in more than a few whole sweeps; else None: with
+    conditions in it a sweep is slower than any other way."""
     extent = constant(realize.block.iter_vars[found.reduce[0]].dom.extent)
-    return extent is None or extent >= 4 * SWEEP
+    if len(found.reduce) != 1 or extent is None or extent < 4 * SWEEP:
+        return None
+    return next((d for d in range(SWEEP, SWEEP // 2, -1) if extent % d == 0), None)
 
 
 def _sweep(sch: Schedule, name: str, found: Contraction, m: int, lanes: int) -> bool:
@@ -175,8 +180,8 @@ def _sweep(sch: Schedule, name: str, found: Contraction, m: int, lanes: int) -> 
     vectors = 2 if m <= 4 else 1
     width = vectors * lanes
     axes = sch.state.blocks[name].block.iter_vars
-    depth, n = constant(axes[found.reduce[0]].dom.extent), constant(axes[found.vector].dom.extent)
-    step = next((d for d in range(SWEEP, SWEEP // 2, -1) if depth is not None and depth % d == 0), SWEEP)
+    n = constant(axes[found.vector].dom.extent)
+    step = _sweeps(sch.state.blocks[name], found) or SWEEP
     pieces = _pieces(None if n is None else -(-n // width), max(1, PIECE // (m * width)))
     # Whole pieces, so that no condition stands in the sweeps.
     _, tail = _padded(sch, name, found, {found.vector: pieces * width, found.reduce[0]: step}, packed=False)
