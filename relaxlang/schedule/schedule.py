@@ -434,13 +434,14 @@ class Schedule:
         self._run("rfactor", (loop, factor_axis), {}, state, (made,))
         return made
 
-    def pad_einsum(self, block: BlockRV | str, padding: Sequence[int]) -> None:
+    def pad_einsum(self, block: BlockRV | str, padding: Sequence[int], repeat: Sequence[int] = ()) -> None:
         """The axes of a sum of products get the next multiples of these numbers as extents, one an axis: its inputs are
-        copied with zeros beyond their ends, and what is wanted is copied out of a larger output."""
+        copied with zeros beyond their ends (along the spatial axes `repeat`: with their last elements), and what is
+        wanted is copied out of a larger output."""
         state, name = self._block(block)
         factors = [self.get(p) for p in padding]
-        after = pad_einsum.pad_einsum(state, name, factors)
-        self._run("pad_einsum", (block, list(padding)), {}, after)
+        after = pad_einsum.pad_einsum(state, name, factors, repeat)
+        self._run("pad_einsum", (block, list(padding)), {"repeat": list(repeat)} if repeat else {}, after)
 
     # --- blocks -------------------------------------------------------------------------------------------------------
     def blockize(self, target: LoopRV, preserve_unit_iters: bool = True) -> BlockRV:

@@ -16,12 +16,14 @@ from relaxlang.schedule.primitives.loops import conjuncts, nest
 from relaxlang.schedule.state import TRUE, State
 
 
-def pad_einsum(state: State, name: str, padding: Sequence[int]) -> State:
+def pad_einsum(state: State, name: str, padding: Sequence[int], repeat: Sequence[int] = ()) -> State:
     """Axis k of the block gets the next multiple of `padding[k]` as its extent. It then reads copies of its inputs that
     hold zeros beyond the old extents (`<input>_pad`), and writes a larger output, of which the block `<output>_cut`
-    copies what is wanted.
+    copies what is wanted. Along the spatial axes `repeat` the last element stands there instead of zeros: what becomes
+    of it is cut off, and it is loaded without a condition.
 
-    RLX1004: the block is no sum of products in loops of its own, one an axis. RLX1013: not one positive number an axis.
+    RLX1004: the block is no sum of products in loops of its own, one an axis. RLX1013: not one positive number an axis,
+    or an axis to repeat that is no spatial one.
     """
     realize = state.blocks[name]
     require_reduction(state, realize)
@@ -29,6 +31,9 @@ def pad_einsum(state: State, name: str, padding: Sequence[int]) -> State:
     if len(padding) != len(axes) or any(type(p) is not int or p < 1 for p in padding):
         message = f"`pad_einsum` takes a positive number for each of the {len(axes)} axes of `{name}`"
         state.fail("RLX1013", f"{message}, not {list(padding)!r}", realize)
+    if any(type(k) is not int or not 0 <= k < len(axes) or axes[k].kind != "spatial" for k in repeat):
+        message = f"`pad_einsum` repeats elements along spatial axes of `{name}`"
+        state.fail("RLX1013", f"{message}, not {list(repeat)!r}", realize)
     loops = _loops(state, realize)
     analyzer = state.analyzer()
     wider: dict[Var, PrimExpr] = {}
@@ -40,7 +45,8 @@ def pad_einsum(state: State, name: str, padding: Sequence[int]) -> State:
     if not wider:
         return state
     store = _einsum(state, realize, wider)
-    pads = [_pad(load, axes, wider) for load in _loads(store) if set(free_vars(load.indices)) & set(wider)]
+    last = frozenset(axes[k].var for k in repeat)
+    pads = [_pad(load, axes, wider, last) for load in _loads(store) if set(free_vars(load.indices)) & set(wider)]
     pads = list({p.load.buffer: p for p in pads}.values())
     output = store.buffer
     shape = tuple(wider.get(i, d) if isinstance(i, Var) else d for i, d in zip(store.indices, output.shape))
@@ -126,22 +132,31 @@ def _loads(store: BufferStore) -> list[BufferLoad]:
 
 @dataclass(frozen=True)
 class _Pad:
-    """A padded copy of an input: the access that it stands for, the buffer, where the block reads it (at its axes), and
-    the axes with their old extents, those that grew marked."""
+    """A padded copy of an input: the access that it stands for, the buffer, where the block reads it (at its axes), the
+    axes with their new extents, those that grew marked, and the axes along which the last element is repeated."""
 
     load: BufferLoad
     copy: Buffer
     indices: tuple[Var, ...]
     axes: tuple[tuple[IterVar, PrimExpr, bool], ...]
+    repeat: frozenset[Var]
 
     def nest(self, state: State) -> Stmt:
         """The loops that fill it."""
         fresh = {a.var: Var(f"v{k}", a.var.dtype) for k, (a, _, _) in enumerate(self.axes)}
-        inside = [LT(fresh[a.var], cast(a.dom.extent, a.var.dtype)) for a, _, grew in self.axes if grew]
-        value: PrimExpr = substitute(self.load, fresh)
+        inside: list[PrimExpr] = []
+        at: dict[Var, PrimExpr] = dict(fresh)
+        for axis, _, grew in self.axes:
+            end = cast(axis.dom.extent, axis.var.dtype)
+            if grew and axis.var in self.repeat:
+                at[axis.var] = prim.fold(prim.Min, fresh[axis.var], end - 1)
+            elif grew:
+                inside.append(LT(fresh[axis.var], end))
+        made: PrimExpr = substitute(self.load, at)
         of = self.load.dtype
         zero = FloatImm(of, 0.0) if of.is_float else IntImm(of, 0)
-        made = Call(of, "if_then_else", (prim.all_of(*inside), value, zero))
+        if inside:
+            made = Call(of, "if_then_else", (prim.all_of(*inside), made, zero))
         iters = tuple(IterVar(fresh[a.var], Range(const(0, a.var.dtype), e), "spatial") for a, e, _ in self.axes)
         body = BufferStore(self.copy, made, tuple(fresh[a.var] for a, _, _ in self.axes))
         return _copy_nest(state.unique(self.copy.name), iters, body)
@@ -155,14 +170,14 @@ def _copy_nest(name: str, iters: tuple[IterVar, ...], body: BufferStore) -> Stmt
     return nest(loops, BlockRealize(tuple(v for v, _ in loops), TRUE, block.replace(reads=reads, writes=writes)))
 
 
-def _pad(load: BufferLoad, axes: Sequence[IterVar], wider: dict[Var, PrimExpr]) -> _Pad:
+def _pad(load: BufferLoad, axes: Sequence[IterVar], wider: dict[Var, PrimExpr], repeat: frozenset[Var]) -> _Pad:
     used = set(free_vars(load.indices))
     by_var = {a.var: a for a in axes}
     plain = all(i in by_var for i in load.indices) and len(set(load.indices)) == len(load.indices)
     order = [i for i in load.indices if isinstance(i, Var)] if plain else [a.var for a in axes if a.var in used]
     chosen = tuple((by_var[v], wider.get(v, cast(by_var[v].dom.extent, v.dtype)), v in wider) for v in order)
     copy = new_buffer(f"{load.buffer.name}_pad", load.buffer, [e for _, e, _ in chosen], "global")
-    return _Pad(load, copy, tuple(order), chosen)
+    return _Pad(load, copy, tuple(order), chosen, repeat)
 
 
 def _widened(

@@ -15,19 +15,20 @@ from relaxlang.ir.visit import free_vars
 from relaxlang.schedule.access import written_buffers
 from relaxlang.schedule.checks import consumers, is_output, producers
 from relaxlang.schedule.rules.analysis import LAYOUT_REWRITE, constant, is_costly, is_plain, loads_of, stride
-from relaxlang.schedule.rules.factors import Contraction, analyse, tile
+from relaxlang.schedule.rules.factors import Contraction, Sweep, analyse, sweep_of, tile
 from relaxlang.schedule.rules.processor import Processor
 from relaxlang.schedule.schedule import Schedule
 from relaxlang.schedule.trace import LoopRV
 
 FEW_ROWS = 8
 """Up to so many rows scalar products are better than tiles where the panel would have to be transposed."""
-MASKS = 64
-"""Bytes of a vector from which on loads of a part of it are as fast as whole ones."""
-PIECE = 4096
-"""Elements of a result that stay in the first-level cache."""
-SWEEP = 8
-"""Rows that a sweep reads at once."""
+CACHED = 1 << 16
+"""Elements of a factor up to which it stays in the second-level cache, whatever else is there."""
+PACKED, PACKED_RAGGED = 600 * 600, 400 * 400
+"""Elements of a factor from which on panels of it are worth their copies; when its lines are no whole vectors, so that
+most loads would touch two lines of the cache."""
+SHARES = 8
+"""Iterations from which on a loop is worth sharing."""
 MOST_WRITTEN_OUT = 96
 """Multiplications up to which a row of a window is written out."""
 UNKNOWN_PIECES = 8
@@ -51,16 +52,17 @@ def schedule_contraction(sch: Schedule, name: str, processor: Processor) -> bool
         return False
     axes = realize.block.iter_vars
     m, n = constant(axes[found.row].dom.extent), constant(axes[found.vector].dom.extent)
-    few = m is not None and m <= FEW_ROWS
-    if few and not found.lifted:  # panels of a constant lie in the order of a single sweep, whatever the rows
-        if not found.along:
+    if m is not None and m <= PANEL_ROWS and not found.lifted:  # panels of a constant are read in one sweep at any rate
+        if m <= FEW_ROWS and not found.along:
             return _dots(sch, name, found)
         narrow = None if n is None else -(-n // lanes)
-        if m is not None and narrow is not None and m * (narrow + 1) <= processor.registers * 3 // 4:
+        if m <= FEW_ROWS and narrow is not None and m * (narrow + 1) <= processor.registers * 3 // 4:
             _tiles(sch, name, found, (m, narrow), processor)  # the other factor is read once: all sums are in registers
             return True
-        if processor.vector_bytes >= MASKS and _sweeps(realize, found) is not None:
-            return _sweep(sch, name, found, m or 1, lanes)
+        shape = sweep_of(realize, found, m, lanes, processor) if found.along else None
+        if shape is not None:
+            _sweep(sch, name, found, shape, lanes)
+            return True
     if m == 1 and not found.lifted:
         return False  # a weighted sum of rows: the rule of reductions sweeps over them
     _tiles(sch, name, found, tile(m, n, lanes, processor), processor)
@@ -75,14 +77,14 @@ def _tiles(sch: Schedule, name: str, found: Contraction, shape: tuple[int, int],
     (rows, vectors), lanes = shape, processor.lanes(written_buffers(realize)[0].dtype.itemsize)
     width = vectors * lanes
     ragged = n is None or n % width != 0
-    packed = found.lifted or _packed(found, m) or (ragged and processor.vector_bytes < MASKS)
+    packed = found.lifted or _packed(found, m, lanes) or (ragged and not processor.has_masks)
     at = _index_of(realize, axes[found.vector].var)
     copy, tail = _padded(sch, name, found, {found.row: rows, found.vector: width}, packed)
     at = _vector_last(sch, name, at)
     loops = sch.get_loops(name)
     r0, r1 = sch.split(loops[found.row], [None, rows])
     v0, v1, v2 = sch.split(loops[found.vector], [None, vectors, lanes])
-    tiles = [v0, r0] if packed or (m is not None and m <= PANEL_ROWS) else [r0, v0]
+    tiles = [v0, r0] if packed or (m is not None and m <= PANEL_ROWS) or _is_large(found) else [r0, v0]
     outer = [loops[k] for k in found.others]
     if found.lifted:  # a panel of the constant factor serves all other rows
         tiles, outer = [*outer, r0], [v0]
@@ -97,7 +99,7 @@ def _tiles(sch: Schedule, name: str, found: Contraction, shape: tuple[int, int],
     _place_tail(sch, tail, name, at, tiles[-1], lanes)
     _place_costly(sch, tail, tiles[-1], lanes)
     sch.decompose_reduction(name, reduce[0])
-    if processor.vector_bytes >= MASKS:
+    if processor.has_masks:
         for one in (*outer, *tiles):  # masks are as fast: one tile does for the edges too
             sch.annotate(one, "pragma_loop_partition_hint", 0)
 
@@ -141,7 +143,7 @@ def _padded(
     axes = sch.state.blocks[name].block.iter_vars
     panel = found.panel.buffer
     before = set(sch.state.blocks)
-    sch.pad_einsum(name, [factors.get(k, 1) for k in range(len(axes))])
+    sch.pad_einsum(name, [factors.get(k, 1) for k in range(len(axes))], repeat=[found.row])
     made = [p for p in producers(sch.state, sch.state.blocks[name]) if p.block.name_hint not in before]
     pads = {p.block.name_hint: loads_of(p.block.body)[0].buffer for p in made}
     copy = next((p for p, source in pads.items() if source is panel), None)
@@ -165,49 +167,40 @@ def _padded(
     return copy, _tail(sch, name)
 
 
-def _sweeps(realize: BlockRealize, found: Contraction) -> int | None:
-    """How many rows a sweep takes when a single axis is reduced over, in more than a few whole sweeps; else None: with
-    conditions in it a sweep is slower than any other way."""
-    extent = constant(realize.block.iter_vars[found.reduce[0]].dom.extent)
-    if len(found.reduce) != 1 or extent is None or extent < 4 * SWEEP:
-        return None
-    return next((d for d in range(SWEEP, SWEEP // 2, -1) if extent % d == 0), None)
-
-
-def _sweep(sch: Schedule, name: str, found: Contraction, m: int, lanes: int) -> bool:
+def _sweep(sch: Schedule, name: str, found: Contraction, shape: Sweep, lanes: int) -> None:
     """Few rows: the other factor is read once, in sweeps along memory over some of its rows, whose products are added
-    to a piece of the result in the first-level cache."""
-    vectors = 2 if m <= 4 else 1
-    width = vectors * lanes
+    to a piece of the result in the nearest caches."""
     axes = sch.state.blocks[name].block.iter_vars
+    width = shape.vectors * lanes
     n = constant(axes[found.vector].dom.extent)
-    step = _sweeps(sch.state.blocks[name], found) or SWEEP
-    pieces = _pieces(None if n is None else -(-n // width), max(1, PIECE // (m * width)))
+    pieces = _pieces(None if n is None else -(-n // width), max(1, shape.piece // width))
     # Whole pieces, so that no condition stands in the sweeps.
-    _, tail = _padded(sch, name, found, {found.vector: pieces * width, found.reduce[0]: step}, packed=False)
-    steps, _ = sch.split(sch.get_loops(name)[found.reduce[0]], [None, step])
+    factors = {found.row: shape.rows, found.vector: pieces * width}
+    _, tail = _padded(sch, name, found, factors, packed=False)
+    steps, _ = sch.split(sch.get_loops(name)[found.reduce[0]], [None, shape.step])
     partial: str = sch.get(sch.rfactor(steps, 0)).name_hint  # what a step adds, in registers
     sch.set_scope(partial, 0, "local")
     loops = sch.get_loops(name)  # the spatial axes in their order, and the steps
     spatial = [k for k, a in enumerate(axes) if a.kind == "spatial"]
     place = {k: loops[i] for i, k in enumerate(spatial)}
-    chunk, piece, v1, v2 = sch.split(place[found.vector], [None, pieces, vectors, lanes])
+    chunk, piece, v1, v2 = sch.split(place[found.vector], [None, pieces, shape.vectors, lanes])
+    r0, r1 = sch.split(place[found.row], [None, shape.rows])
     outer = [place[k] for k in found.others]
-    sch.reorder(*outer, chunk, loops[-1], piece, place[found.row], v1, v2)
-    _written_out(sch, [place[found.row], v1], v2)
+    sch.reorder(*outer, chunk, loops[-1], piece, r0, r1, v1, v2)
+    _written_out(sch, [r1, v1], v2)
     _parallel(sch, [*outer, chunk])
-    sch.compute_at(partial, piece, preserve_unit_loops=True)
+    sch.compute_at(partial, r0, preserve_unit_loops=True)
     inner = sch.get_loops(partial)[-len(axes) - 1 :]  # as the axes: the step, the spatial ones, the row in the step
     u1, u2 = sch.split(inner[1 + spatial.index(found.vector)], [None, lanes])
-    sch.reorder(inner[-1], inner[1 + spatial.index(found.row)], u1, u2)
-    _written_out(sch, [inner[-1], inner[1 + spatial.index(found.row)], u1], u2)
+    row = inner[1 + spatial.index(found.row)]
+    sch.reorder(inner[-1], row, u1, u2)
+    _written_out(sch, [inner[-1], row, u1] if shape.unrolled else [row, u1], u2)
     sch.reverse_compute_at(tail, chunk)
     _lines(sch, tail, lanes)
     sch.decompose_reduction(partial, inner[-1])
     sch.decompose_reduction(name, loops[-1])
-    for one in (*outer, chunk, piece, loops[-1]):
+    for one in (*outer, chunk, piece, loops[-1], r0):
         sch.annotate(one, "pragma_loop_partition_hint", 0)
-    return True
 
 
 def _pieces(tiles: int | None, most: int) -> int:
@@ -242,15 +235,27 @@ def _dots(sch: Schedule, name: str, found: Contraction) -> bool:
     return True
 
 
-def _packed(found: Contraction, m: int | None) -> bool:
+def _packed(found: Contraction, m: int | None, lanes: int) -> bool:
     if not found.along:
         return True
     if m is not None and m <= PANEL_ROWS:
         return False
+    line = constant(found.panel.buffer.shape[-1])
+    enough = PACKED_RAGGED if line is not None and line % lanes else PACKED
+    return _size(found) > enough and len(found.reduce) == 1 and not found.others
+
+
+def _size(found: Contraction) -> int:
+    """Elements of the panels all together, in a batch of one; an unknown extent counts as 1024."""
     total = 1
     for dim in found.panel.buffer.shape[-2:]:
         total *= constant(dim) or 1024
-    return total > 600 * 600 and len(found.reduce) == 1 and not found.others
+    return total
+
+
+def _is_large(found: Contraction) -> bool:
+    """Whether all panels together leave the second-level cache to nobody else: one of them at a time stays there."""
+    return len(found.reduce) == 1 and _size(found) > CACHED
 
 
 def _tail(sch: Schedule, name: str) -> str:
@@ -350,9 +355,10 @@ def _vector_copy(sch: Schedule, name: str, vectors: int, lanes: int, *, unrolled
 
 
 def _parallel(sch: Schedule, loops: list[LoopRV]) -> None:
-    """Share the outermost loop that has enough iterations."""
-    for one in loops:
-        extent = constant(sch.get(one).extent)
-        if extent is None or extent > 1:
-            sch.parallel(one)
-            return
+    """Share the outermost loop that has enough iterations; the longest when none has."""
+    extents = [constant(sch.get(one).extent) for one in loops]
+    chosen = next((k for k, e in enumerate(extents) if e is None or e >= SHARES), None)
+    if chosen is None:
+        chosen = max(range(len(loops)), key=lambda k: (extents[k] or 0, -k))
+    if (extents[chosen] or SHARES) > 1:
+        sch.parallel(loops[chosen])

@@ -88,12 +88,9 @@ def tile(m: int | None, n: int | None, lanes: int, processor: Processor) -> tupl
 def tile_quality(m: int | None, n: int | None, lanes: int, processor: Processor) -> tuple[float, int, int]:
     """What part of the peak the best register tile may reach, and its rows and vectors."""
     best = (0.0, 1, 1)
-    for vectors, quality in _QUALITY:
+    for vectors, quality in (*_LONG, *_QUALITY) if m is not None and m <= 2 else _QUALITY:
         most = min(processor.registers * 3 // 4, processor.registers - 1 - vectors) // vectors
         for rows in range(1, min(most, 8, m or 8) + 1):
-            guarded = m is None or m % rows != 0
-            if guarded and rows * vectors + vectors + rows >= processor.registers:
-                continue  # elements of the other factor, loaded under conditions, take registers too
             hidden = min(1.0, rows * vectors / 12)  # as many sums as it takes to hide the latency of one
             score = quality * hidden * _used(m, rows) * _used(n, vectors * lanes) * (1 + rows / 200)
             best = max(best, (score, rows, vectors), key=lambda b: b[0])
@@ -102,7 +99,44 @@ def tile_quality(m: int | None, n: int | None, lanes: int, processor: Processor)
 
 # What a tile of so many vectors reaches, the fewer the more loads there are for each multiplication.
 _QUALITY = ((4, 1.0), (3, 0.98), (2, 0.95), (1, 0.75))
+_LONG = ((12, 1.0), (8, 1.0), (6, 1.0))
 
 
 def _used(extent: int | None, step: int) -> float:
     return 1.0 if extent is None else extent / (-(-extent // step) * step)
+
+
+PIECE = 1024
+"""Columns of a piece of the result that sweeps add to: it stays in the nearest caches, and threads share the pieces."""
+WRITTEN_OUT = range(8, 4, -1)
+"""How many rows of the other factor a sweep may read at once, written out, for one or two rows of the result."""
+IN_A_LOOP = (*range(16, 65), *range(15, 7, -1))
+"""The same in a loop, for more rows of the result."""
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """How few rows are computed: `step` rows of the other factor at a time (`unrolled`: written out), for tiles of
+    `rows` times `vectors` and pieces of so many columns."""
+
+    rows: int
+    vectors: int
+    step: int
+    unrolled: bool
+    piece: int = PIECE
+
+
+def sweep_of(realize: BlockRealize, found: Contraction, m: int, lanes: int, processor: Processor) -> Sweep | None:
+    """Sweeps that suit a contraction with `m` rows; None when there are no good ones: several reduction axes, few terms
+    or such as whole sweeps do not divide (with conditions in it a sweep is slower than any other way), or a processor
+    without masks."""
+    axes = realize.block.iter_vars
+    depth, n = constant(axes[found.reduce[0]].dom.extent), constant(axes[found.vector].dom.extent)
+    if len(found.reduce) != 1 or depth is None or not processor.has_masks:
+        return None
+    few = m <= 2
+    step = next((d for d in (WRITTEN_OUT if few else IN_A_LOOP) if depth % d == 0), None)
+    if step is None or depth < 4 * step:
+        return None
+    rows, vectors = (m, 2 * m) if few else tile(m, n, lanes, processor)
+    return Sweep(rows, vectors, step, few)

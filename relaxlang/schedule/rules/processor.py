@@ -19,6 +19,11 @@ class Processor:
     registers: int = 32
     constants: frozenset[Buffer] = frozenset()
 
+    @property
+    def has_masks(self) -> bool:
+        """Whether loads and stores of a part of a vector are as fast as whole ones."""
+        return self.vector_bytes >= 64
+
     def lanes(self, itemsize: int) -> int:
         """How many values of a size are in a vector."""
         return max(1, self.vector_bytes // max(1, itemsize))

