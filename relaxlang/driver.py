@@ -117,12 +117,12 @@ def lower(
     `target` counts before the one on the module, that before the context's, and without any it is this machine.
     """
     require_module(mod)
-    from relaxlang.analysis.index_ranges import require_in_range
+    from relaxlang.analysis.contradictions import require_buildable
     from relaxlang.ir.configuration.compiler_config import TARGETS, CompilerConfig
     from relaxlang.ir.configuration.target import Target
     from relaxlang.passes.pipelines import pipeline as read_pipeline
 
-    require_in_range(function for _, function in mod.prim_funcs())
+    require_buildable(mod)
     ctx = _context(context)
     chosen = ctx.target if target is None else Target(target)
     if target is None and TARGETS in mod.attrs:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from relaxlang.analysis.contradictions import contradictions
 from relaxlang.analysis.index_ranges import out_of_range
 from relaxlang.analysis.purity import is_pure_call
 from relaxlang.analysis.well_formed_tir import well_formed_prim_func
@@ -42,6 +43,7 @@ def well_formed(mod: IRModule, operators: OperatorTable | None = None) -> list[D
     """Every breach of a rule; an empty list for a module in order. Breaches of style (a module without a public
     function) and indices that are certainly out of range are warnings."""
     found = verify_text(mod, operators or default_operators(mod))
+    found += [d for d in contradictions(mod) if d.code != "RLX0201"]  # which are among those of RLX0220
     with deep_recursion():
         for name, kernel in mod.prim_funcs():
             found += well_formed_prim_func(name, kernel)

@@ -142,9 +142,9 @@ class Compilation:
     @cached_property
     def lowered(self) -> IRModule:
         """The module as code generation takes it."""
-        from relaxlang.analysis.index_ranges import require_in_range
+        from relaxlang.analysis.contradictions import require_buildable
 
-        require_in_range(function for _, function in self.parsed.prim_funcs())
+        require_buildable(self.parsed)
         if self.settings.own_pipeline:
             return self._after(self.rewritten, self.settings.lowering)
         rest = self.settings.passes[self._graph_passes :]

@@ -75,7 +75,8 @@ def parse_source(
         _check_values(unit, source)
         diagnostics.check()
         if check and verify is not None and unit.verify:
-            diagnostics.items += verify(module, unit.operators)
+            found = verify(module, unit.operators)
+            diagnostics.items += [d for d in found if not (unit.tolerated and d.code == "RLX0220")]  # warned of before
         diagnostics.warn(warnings)
         return module
 

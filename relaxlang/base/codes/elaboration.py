@@ -141,7 +141,9 @@ ELABORATION: dict[str, CodeInfo] = {
     # 02: struct info
     "RLX0201": CodeInfo(
         "annotation contradicts what was inferred",
-        "What an annotation states and what follows from the value cannot both hold. Both places are labelled.",
+        "What an annotation states and what follows from the value cannot both hold. Both places are labelled. In a "
+        "module that says `check_well_formed=False`, and in one that the first releases wrote (`@tvm.script.ir_module`), "
+        "this and other contradictions are warnings; such a module can be read and printed, and not be built.",
         _relax('y: R.Tensor((4,), "int32") = R.exp(x)\nreturn y'),
         _relax('y: R.Tensor((4,), "float32") = R.exp(x)\nreturn y'),
     ),

@@ -1,21 +1,54 @@
-"""Whether `R.call_tir` and its kin pass a kernel what it takes."""
+"""Whether calls pass what is taken: `R.call_tir` and its kin to a kernel, others to a function.
+
+What is known of the functions of the module comes as an argument, since elaboration asks while it makes them and
+`analysis.contradictions` when they are made.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 
-from relaxlang.base.diagnostics import Diagnostic, DiagnosticError
+from relaxlang.base.diagnostics import Diagnostic, DiagnosticError, Label
 from relaxlang.base.source import Span
 from relaxlang.ir import prim, relax
 from relaxlang.ir.struct_info import OBJECT, FuncStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
 from relaxlang.ir.visit import free_vars
 from relaxlang.syntax.comptime import error
-from relaxlang.syntax.elaborate.module_ref import result_known
-from relaxlang.syntax.elaborate.unit import Unit
 from relaxlang.syntax.struct_info import BaseCheck, base_check, dims_of, replaced, unify
 
+Known = Callable[[relax.GlobalVar], StructInfo | None]
+"""What is known of a function of the module."""
+DefinedAt = Callable[[str], list[Label]]
+"""The place of a function of the module, as a second label."""
 
-def check_kernel_call(unit: Unit, call: relax.Call) -> None:
+
+def check_count(name: str, info: FuncStructInfo, call: relax.Call, defined_at: DefinedAt) -> None:
+    """Raises DiagnosticError when a function is not passed as many arguments as it takes."""
+    wanted, given = len(info.params or ()), len(call.args)
+    if wanted != given:
+        takes = f"`{name}` takes {wanted} argument{'' if wanted == 1 else 's'}"
+        text = f"{takes}, {given} {'was' if given == 1 else 'were'} given"
+        raise DiagnosticError([Diagnostic("RLX0207", text, call.span, labels=defined_at(name))])
+
+
+def matched(info: FuncStructInfo, args: Sequence[relax.Expr]) -> dict[prim.Var, prim.PrimExpr]:
+    """What the symbols of a function are in a call."""
+    mapping: dict[prim.Var, prim.PrimExpr] = {}
+    for param, arg in zip(info.params or (), args):
+        unify(param, arg.struct_info or OBJECT, mapping)
+    return mapping
+
+
+def unfit(
+    name: str, at: int, wanted: StructInfo, given: StructInfo, place: Span | None, defined_at: DefinedAt
+) -> DiagnosticError:
+    """The error of an argument that is not of its parameter's struct info."""
+    help = "make it known with `R.match_cast`" if base_check(wanted, given) is BaseCheck.CAST else ""
+    text = f"argument {at + 1} of `{name}` must be `{wanted}`, and is `{given}`"
+    return DiagnosticError([Diagnostic("RLX0208", text, place, label=f"`{given}`", labels=defined_at(name), help=help)])
+
+
+def check_kernel_call(call: relax.Call, known: Known, defined_at: DefinedAt) -> None:
     """Raises DiagnosticError when the count, element type, rank or a constant dimension of what a call passes is not
     what the kernel's buffers say. A kernel that is not known (yet) is taken to fit."""
     args, outs = call.args[1], call.sinfo_args[0]
@@ -32,7 +65,7 @@ def check_kernel_call(unit: Unit, call: relax.Call) -> None:
         results = _in_place(call, given, results)
     kernel = call.args[0]
     if isinstance(kernel, relax.GlobalVar):
-        _check_parameters(unit, kernel, call, [*given, *results])
+        _check_parameters(kernel, call, [*given, *results], known, defined_at)
 
 
 def _in_place(call: relax.Call, given: list[StructInfo], results: list[StructInfo]) -> list[StructInfo]:
@@ -56,8 +89,10 @@ def _in_place(call: relax.Call, given: list[StructInfo], results: list[StructInf
     return [r for at, r in zip(places, results) if at == -1]
 
 
-def _check_parameters(unit: Unit, kernel: relax.GlobalVar, call: relax.Call, given: list[StructInfo]) -> None:
-    info = result_known(unit, kernel)
+def _check_parameters(
+    kernel: relax.GlobalVar, call: relax.Call, given: list[StructInfo], known: Known, defined_at: DefinedAt
+) -> None:
+    info = known(kernel)
     if not isinstance(info, FuncStructInfo) or info.params is None:
         return
     shape = call.args[2] if len(call.args) > 2 else None
@@ -65,25 +100,26 @@ def _check_parameters(unit: Unit, kernel: relax.GlobalVar, call: relax.Call, giv
     if len(given) + extra != len(info.params):
         count = len(given) + extra
         text = f"the kernel `{kernel.name}` takes {len(info.params)} arguments, {count} were given, results included"
-        raise _fault(unit, "RLX0207", text, kernel.name, call.span)
+        raise DiagnosticError([Diagnostic("RLX0207", text, call.span, labels=defined_at(kernel.name))])
     symbols: dict[prim.Var, prim.PrimExpr] = {}
     for at, (param, arg) in enumerate(zip(info.params, given)):
         if isinstance(param, TensorStructInfo) and isinstance(arg, TensorStructInfo):
             unify(param, arg, symbols)
-            known = _known(param, symbols)
-            if base_check(known, arg) is BaseCheck.NEVER:
-                of = dict(zip(param.dims or (), dims_of(known) or ()))
+            wanted = certain(param, symbols)
+            if base_check(wanted, arg) is BaseCheck.NEVER:
+                of = dict(zip(param.dims or (), dims_of(wanted) or ()))
                 values = {
                     v.name: d.value if isinstance(d, prim.IntImm) else d
                     for v, d in of.items()
                     if isinstance(v, prim.Var)
                 }
                 bound = ", ".join(f"{name} = {value}" for name, value in values.items())
-                text = f"argument {at + 1} of the kernel `{kernel.name}` must be `{known}`, and is `{arg}`"
-                raise _fault(unit, "RLX0209", text + (f" ({bound})" if bound else ""), kernel.name, call.span)
+                text = f"argument {at + 1} of the kernel `{kernel.name}` must be `{wanted}`, and is `{arg}`"
+                text += f" ({bound})" if bound else ""
+                raise DiagnosticError([Diagnostic("RLX0209", text, call.span, labels=defined_at(kernel.name))])
 
 
-def _known(param: TensorStructInfo, symbols: Mapping[prim.Var, prim.PrimExpr]) -> TensorStructInfo:
+def certain(param: TensorStructInfo, symbols: Mapping[prim.Var, prim.PrimExpr]) -> TensorStructInfo:
     """What is certain of a buffer while compiling, given what the arguments before it say of the kernel's symbols."""
     if param.dims is None:
         return TensorStructInfo(None, param.dtype, param.ndim)
@@ -92,7 +128,3 @@ def _known(param: TensorStructInfo, symbols: Mapping[prim.Var, prim.PrimExpr]) -
     made = replaced(param, symbols)
     dims = tuple(prim.cast(d, prim.INT64) for d in dims_of(made) or ())
     return TensorStructInfo(dims, param.dtype, param.ndim)
-
-
-def _fault(unit: Unit, code: str, text: str, kernel: str, span: Span | None) -> DiagnosticError:
-    return DiagnosticError([Diagnostic(code, text, span, labels=unit.defined_at(kernel))])

@@ -31,6 +31,7 @@ from relaxlang.syntax.elaborate.tir_function import elaborate_prim_func
 from relaxlang.syntax.elaborate.unit import Declared, Unit, poison
 from relaxlang.syntax.parser import parse_surface
 from relaxlang.syntax.python_text import moved
+from relaxlang.syntax.spellings import names_for
 
 
 def _truth(value: Any) -> bool:
@@ -46,6 +47,8 @@ _PARAM_KINDS: dict[str, Callable[[Any], Any]] = {
 
 
 _OPERATOR = ("R.op", "R.grad")
+_EARLY = names_for("I.ir_module")[1:]
+"""How the first releases write `@I.ir_module`."""
 
 
 class ModuleEvaluator(Evaluator):
@@ -111,6 +114,7 @@ class ModuleElaborator:
         if classes:
             self.unit.name = classes[0].name
             self.unit.verify = not any(_unchecked(d) for d in classes[0].decorators)
+            self.unit.early = any(dotted(d) in _EARLY for d in classes[0].decorators)
         self._own_operators([*module.body, *(classes[0].body if classes else ())])
         for stmt in module.body:
             if isinstance(stmt, tree.ClassDef) and _is_rule(stmt):
@@ -402,7 +406,7 @@ def elaborate_module(unit: Unit, module: tree.Module) -> IRModule:
     """The IR of a file's surface tree; faults go to `unit.diagnostics`."""
     elaborator = ModuleElaborator(unit)
     made = elaborator.run(module)
-    if unit.bare_references and not unit.diagnostics.has_errors():
+    if (unit.early or unit.bare_names) and not unit.diagnostics.has_errors():
         impure = with_effects(made.functions, elaborator.purity_unsaid, unit.operators)
         if impure:
             unit.restart(impure)

@@ -1,8 +1,8 @@
 """Purity in scripts that are older than purity.
 
 TVM has marked functions with side effects, `@R.function(pure=False)`, since the middle of 2023. Scripts before that
-name the module's functions bare (`R.call_tir(add, …)`, where later ones say `cls.add`), and that is how they are
-recognised; their functions are as pure as what they call.
+are recognised by what they name bare: the module's functions (`R.call_tir(add, …)`, where later ones say `cls.add`) and
+struct info (`Tensor`); or by `@tvm.script.ir_module`. Their functions are as pure as what they call.
 """
 
 from __future__ import annotations

@@ -7,9 +7,10 @@ Operands are bound before what uses them, in the order they are written: to `lv`
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, cast
 
-from relaxlang.base.diagnostics import Diagnostic, DiagnosticError
+from relaxlang.base.diagnostics import DiagnosticError
 from relaxlang.base.dtype import DType
 from relaxlang.base.source import Span
 from relaxlang.base.suggest import suggestion
@@ -30,7 +31,7 @@ from relaxlang.syntax.comptime import BUILTINS, Evaluator, Scope, Value, describ
 from relaxlang.syntax.core_ops import CORE_OPS
 from relaxlang.syntax.elaborate.annotations import WILDCARD
 from relaxlang.syntax.elaborate.dims import define_dimensions, quoted_tree
-from relaxlang.syntax.elaborate.kernel_calls import check_kernel_call
+from relaxlang.syntax.elaborate.kernel_calls import certain, check_count, check_kernel_call, matched, unfit
 from relaxlang.syntax.elaborate.module_ref import result_known
 from relaxlang.syntax.elaborate.relax_inspect import inspected
 from relaxlang.syntax.elaborate.relax_names import CastValue, prim_value
@@ -38,7 +39,7 @@ from relaxlang.syntax.elaborate.scalars import Fresh
 from relaxlang.syntax.elaborate.tir_names import fresh
 from relaxlang.syntax.elaborate.unit import Unit
 from relaxlang.syntax.spellings import BARE_NAMES
-from relaxlang.syntax.struct_info import BaseCheck, base_check, call_result, replaced, unify
+from relaxlang.syntax.struct_info import BaseCheck, base_check, call_result, replaced
 
 UNKNOWN = cast(StructInfo, None)
 """The struct info of variables in a module that is read without checking."""
@@ -138,7 +139,7 @@ class RelaxElaborator(Evaluator):
     def expr(self, node: tree.Expr, scope: Scope) -> Any:
         value = self.evaluate(node, scope)
         if isinstance(value, relax.GlobalVar) and isinstance(node, tree.Name) and node.id not in self.unit.values:
-            self.unit.bare_references = True
+            self.unit.bare_names = True
         return self.emit(value) if isinstance(value, (*COMPOUND, CastValue)) else value
 
     def lift(self, value: Any, span: Span | None, *, shape: bool = False) -> relax.Expr:
@@ -153,7 +154,9 @@ class RelaxElaborator(Evaluator):
                     tuple(prim.cast(prim.as_prim(v, prim.INT64), prim.INT64) for v in value), span=span
                 )
             return relax.Tuple(tuple(self.lift(v, span) for v in value), span=span)
-        if isinstance(value, (bool, int, float, PrimExpr)):
+        if isinstance(value, bool):  # as an argument it is a number; `R.prim_value(True)` is a bool
+            return prim_value(int(value), span)
+        if isinstance(value, (int, float, PrimExpr)):
             return prim_value(value, span)
         if isinstance(value, str):
             return relax.StringImm(value, span=span)
@@ -174,6 +177,7 @@ class RelaxElaborator(Evaluator):
         bare = BARE_NAMES.get(node.id)
         found = scope.find("R") if bare is not None else None
         if bare is not None and found is not None:
+            self.unit.bare_names = True
             return self.attribute(found.names["R"], bare[2:], node.span)
         return super().unknown_name(node, scope)
 
@@ -345,7 +349,7 @@ class RelaxElaborator(Evaluator):
             return call
         if name.startswith("call_tir"):
             try:
-                check_kernel_call(self.unit, call)
+                check_kernel_call(call, partial(result_known, self.unit), self.unit.defined_at)
             except DiagnosticError as fault:
                 self.unit.require(fault)
         return call.replace(struct_info=CORE_OPS[name].infer(call))
@@ -393,38 +397,36 @@ class RelaxElaborator(Evaluator):
             return call.replace(struct_info=infos[0] if infos else OBJECT)
         if not isinstance(info, FuncStructInfo):
             raise error("RLX0111", f"{self.said(function)} is no function", node.func.span)
-        return call.replace(struct_info=self.result(info, function, call, node))
-
-    def result(self, info: FuncStructInfo, function: relax.Expr, call: relax.Call, node: tree.Call) -> StructInfo:
-        """The struct info of a call's result, after its arguments were checked against the parameters."""
         if info.params is None:
-            return call.sinfo_args[0] if call.sinfo_args else info.ret
-        name = getattr(function, "name", "the function")
-        if len(info.params) != len(call.args):
-            wanted, given = len(info.params), len(call.args)
-            takes = f"`{name}` takes {wanted} argument{'' if wanted == 1 else 's'}"
-            text = f"{takes}, {given} {'was' if given == 1 else 'were'} given"
-            raise DiagnosticError([Diagnostic("RLX0207", text, node.span, labels=self.unit.defined_at(name))])
-        mapping: dict[prim.Var, PrimExpr] = {}
-        for param, arg in zip(info.params, call.args):
-            unify(param, arg.struct_info or OBJECT, mapping)
-        for k, (param, arg) in enumerate(zip(info.params, call.args)):
-            self.fits(name, k, param, arg, mapping, node)
-        return call_result(info, mapping)
+            return call.replace(struct_info=infos[0] if infos else info.ret)
+        return self.matched_call(info, getattr(function, "name", "the function"), call, node)
 
-    def fits(
+    def matched_call(self, info: FuncStructInfo, name: str, call: relax.Call, node: tree.Call) -> relax.Call:
+        """A call with the struct info of its result, after its arguments were checked against the parameters."""
+        try:
+            check_count(name, info, call, self.unit.defined_at)
+        except DiagnosticError as fault:
+            self.unit.require(fault)
+            return call.replace(struct_info=info.ret)
+        mapping = matched(info, call.args)
+        params = enumerate(zip(info.params or (), call.args))
+        args = tuple(self.fitting(name, k, param, arg, mapping, node) for k, (param, arg) in params)
+        return call.replace(args=args, struct_info=call_result(info, mapping))
+
+    def fitting(
         self, name: str, at: int, param: StructInfo, arg: relax.Expr, mapping: dict[prim.Var, PrimExpr], node: tree.Call
-    ) -> None:
-        """An argument must be of its parameter's struct info; dimensions that are not known are checked at run time."""
+    ) -> relax.Expr:
+        """An argument, which must be of its parameter's struct info; dimensions that are not known are checked at run
+        time. Lowered programs say less of their tensors than kernels take, which `R.match_cast` makes known."""
         wanted, given = replaced(param, mapping), arg.struct_info or OBJECT
         outcome = base_check(wanted, given)
         if outcome >= BaseCheck.PROOF:
-            return
+            return arg
         place = node.args[at].span if at < len(node.args) else node.span
-        help = "make it known with `R.match_cast`" if outcome is BaseCheck.CAST else ""
-        raise DiagnosticError([Diagnostic(
-            "RLX0208", f"argument {at + 1} of `{name}` must be `{wanted}`, and is `{given}`", place, label=f"`{given}`",
-            labels=self.unit.defined_at(name), help=help)])  # fmt: skip
+        if outcome is BaseCheck.CAST and isinstance(param, TensorStructInfo) and self.unit.is_kernel(name):
+            return self.emit(CastValue(arg, certain(param, mapping), place))
+        self.unit.require(unfit(name, at, wanted, given, place, self.unit.defined_at))
+        return arg
 
     # --- what builtins call -------------------------------------------------------------------------------------------
     def output(self, values: list[Any], node: tree.Call) -> None:

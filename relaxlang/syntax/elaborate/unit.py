@@ -78,8 +78,9 @@ class Unit:
         self.rules: dict[str, IRModule] = {}
         self.name = "Module"
         self.verify = True
+        self.early = False
         self.tolerated = False
-        self.bare_references = False
+        self.bare_names = False
         self.impure: frozenset[str] = frozenset()
         self.limits: set[str] = set()
 
@@ -109,6 +110,11 @@ class Unit:
         declared = self.functions.get(name)
         return declared is not None and declared.state == "failed"
 
+    def is_kernel(self, name: str) -> bool:
+        """Whether a function of the module is one of TensorIR."""
+        declared = self.functions.get(name)
+        return declared is not None and declared.is_prim
+
     def defined_at(self, name: str) -> list[Label]:
         """The place of a function's definition, as a second label."""
         declared = self.functions.get(name)
@@ -129,10 +135,14 @@ class Unit:
             self.diagnostics.report(diagnostic)
 
     def require(self, fault: DiagnosticError) -> None:
-        """Raise the fault, unless the module says `check_well_formed=False`; it goes on saying so then."""
-        if self.verify:
+        """Raise the fault, a contradiction, unless the module may hold such: it says `check_well_formed=False`, or is a
+        script of the first releases, which did not look for them. There it is a warning, the module goes on saying
+        `check_well_formed=False`, and `analysis.contradictions` refuses it when it is built."""
+        if self.verify and not self.early:
             raise fault
         self.tolerated = True
+        for diagnostic in fault.diagnostics:
+            self.complain(diagnostic.replace(level="warning"))
 
     def complain(self, diagnostic: Diagnostic) -> None:
         """Keep a finding, and go on."""

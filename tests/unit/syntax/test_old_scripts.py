@@ -32,6 +32,21 @@ def test_functions_that_are_named_bare_are_as_pure_as_what_they_call():
     relaxlang.assert_structural_equal(relaxlang.parse(mod.script()), mod)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "@tvm.script.ir_module\nclass Module:\n    @R.function\n    def main(x: R.Tensor((2,), 'float32')):\n"
+        "        return R.call_packed('example.log', x, sinfo_args=(R.Tensor))\n",
+        "@R.function\ndef main(x: Tensor((2,), 'float32')):\n"
+        "    return R.call_packed('example.log', x, type_args=(Tensor(ndim=1, dtype='float32')))\n",
+    ],
+)
+def test_other_signs_of_age(text):
+    mod = relaxlang.parse(text)
+    assert not mod["main"].is_pure
+    relaxlang.assert_structural_equal(relaxlang.parse(mod.script()), mod)
+
+
 def test_later_scripts_must_say_it():
     with pytest.raises(DiagnosticError) as caught:
         relaxlang.parse(OLD.replace("= quiet(", "= Module.quiet(").replace("= log(", "= Module.log("))
