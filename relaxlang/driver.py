@@ -12,8 +12,6 @@ from relaxlang.base.arguments import checked
 from relaxlang.base.diagnostics import DiagnosticError, RelaxlangError, WarningSink, fail
 from relaxlang.base.source import Source
 from relaxlang.ir.module import IRModule, require_module
-from relaxlang.ops import default_operators
-from relaxlang.syntax.parser import decode_source
 
 if TYPE_CHECKING:
     from relaxlang.ir.tir import PrimFunc
@@ -21,6 +19,7 @@ if TYPE_CHECKING:
     from relaxlang.passes.base import Pass, PassContext
     from relaxlang.runtime.kernel import Kernel
     from relaxlang.runtime.module import RuntimeModule
+    from relaxlang.runtime.registry import PackedFunc
 
 LARGE = 1 << 14
 """Elements in the arguments of a kernel that is worth compiling to be run once."""
@@ -58,21 +57,34 @@ def parse_source(
     part: tuple[int, int] | None = None,
     warnings: WarningSink | None = None,
 ) -> IRModule:
-    """As `parse`, from a source that the spans of diagnostics and nodes refer to, or from `part` of it (offsets)."""
-    from relaxlang.analysis.well_formed import verify_text
-    from relaxlang.syntax.parse import parse_source as elaborate
+    """As `parse`, from a source that the spans of diagnostics and nodes refer to, or from `part` of it (offsets).
 
-    operators = default_operators()
-    return elaborate(
-        source,
-        values=values,
-        check=check,
-        operators=operators,
-        verify=verify_text,
-        roots=roots,
-        part=part,
-        warnings=warnings,
-    )
+    The text of a program that was built before is without fault, and read when its module is first looked at.
+    """
+    from relaxlang.syntax.inputs import Inputs
+    from relaxlang.syntax.origin import origin_of
+
+    def read(warnings: WarningSink | None, inputs: Inputs) -> IRModule:
+        from relaxlang.analysis.well_formed import verify_text
+        from relaxlang.ops import default_operators
+        from relaxlang.syntax.parse import parse_source as elaborate
+
+        return elaborate(
+            source,
+            values=values,
+            check=check,
+            operators=default_operators(),
+            verify=verify_text,
+            roots=roots,
+            part=part,
+            warnings=warnings,
+            inputs=inputs,
+        )
+
+    origin = origin_of(source, read, values or {}, check, roots, part)
+    if origin is None:
+        return read(warnings, Inputs())
+    return IRModule.unread(origin) if origin.is_known() else origin.read(warnings)
 
 
 @checked
@@ -85,6 +97,8 @@ def load(
     warnings: WarningSink | None = None,
 ) -> IRModule:
     """The module in a `.rlx` file. A file that can't be read is a `DiagnosticError` too."""
+    from relaxlang.syntax.decode import decode_source
+
     name = os.fspath(path)
     source = decode_source(name, read_file(name))
     return parse(source.text, name, values=values, check=check, roots=roots, warnings=warnings)
@@ -186,11 +200,33 @@ def build(
     any pass by `CompilerConfig.of(mod)`, and on `ir_module` of the result. A module without Relax functions gives its
     PrimFuncs alone. Raises `DiagnosticError`.
     """
-    from relaxlang.codegen.compilers import compile_apart
-    from relaxlang.ir.configuration.compiler_config import CompilerConfig
+    from relaxlang.codegen.build_cache import build_of
 
     require_module(mod)
     context = _context(pass_context)
+    asked = (target, target_host, executor, runtime, params, mod_name)
+    known = build_of(mod, asked, pipeline, context)
+    found = known.find() if known is not None else None
+    if found is not None:
+        found.ir_module = lambda: bound(_lowered(mod, asked, pipeline, context)[0])
+        return found
+    lowered, imports = _lowered(mod, asked, pipeline, context)
+    built = generate(lowered)
+    built.imports = imports
+    if known is not None:
+        known.keep(built)
+    return built
+
+
+def _lowered(
+    mod: IRModule, asked: tuple[Any, ...], pipeline: str | Pass | Sequence[Pass], context: PassContext
+) -> tuple[IRModule, dict[str, PackedFunc]]:
+    """The module as code generation takes it, and the functions that other compilers made; `asked` are the arguments of
+    `build`."""
+    from relaxlang.codegen.compilers import compile_apart
+    from relaxlang.ir.configuration.compiler_config import CompilerConfig
+
+    target, target_host, executor, runtime, params, mod_name = asked
     mod = with_config(mod, target, target_host, executor, runtime, mod_name, context)
     if params is not None:
         from relaxlang.passes.relax.bind_params import bind_params
@@ -198,9 +234,7 @@ def build(
         mod = bind_params(mod, "main", params)
     context = context.compiling(context.target, evaluate)
     mod, imports = compile_apart(mod, CompilerConfig.of(mod), context)
-    built = generate(lower(mod, pipeline, context=context))
-    built.imports = imports
-    return built
+    return lower(mod, pipeline, context=context), imports
 
 
 def _context(given: PassContext | None) -> PassContext:
@@ -234,13 +268,10 @@ def with_config(
 def generate(lowered: IRModule, target: Any = None) -> RuntimeModule:
     """The program of a lowered module, for the executor and targets in its attributes; `target` replaces the latter."""
     from relaxlang.codegen.executors import back_end
-    from relaxlang.ir.configuration.compiler_config import CONFIG, CompilerConfig
-    from relaxlang.passes.relax.bind_target import BindTarget
+    from relaxlang.ir.configuration.compiler_config import CompilerConfig
 
-    if target is not None or CONFIG not in lowered.attrs:
-        lowered = with_config(lowered, target)
+    lowered = bound(lowered, target)
     config = CompilerConfig.of(lowered)
-    lowered = BindTarget()(lowered)
     try:
         return back_end(config)(lowered, config)
     except DiagnosticError as fault:
@@ -248,6 +279,16 @@ def generate(lowered: IRModule, target: Any = None) -> RuntimeModule:
 
         show_nodes(fault, lowered, "<lowered module>")
         raise
+
+
+def bound(lowered: IRModule, target: Any = None) -> IRModule:
+    """A lowered module with its configuration (`target` replaces the targets in it) and the target of each function."""
+    from relaxlang.ir.configuration.compiler_config import CONFIG
+    from relaxlang.passes.relax.bind_target import BindTarget
+
+    if target is not None or CONFIG not in lowered.attrs:
+        lowered = with_config(lowered, target)
+    return BindTarget()(lowered)
 
 
 @cache

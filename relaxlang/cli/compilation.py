@@ -99,7 +99,7 @@ class Compilation:
     def source(self) -> Source:
         """The text of the file."""
         from relaxlang import driver
-        from relaxlang.syntax.parser import decode_source
+        from relaxlang.syntax.decode import decode_source
 
         source = self._source
         if source is None:

@@ -67,7 +67,7 @@ def _check_options(line: CommandLine) -> None:
 
 def _read(name: str) -> File:
     from relaxlang.driver import read_file
-    from relaxlang.syntax.parser import decode_source
+    from relaxlang.syntax.decode import decode_source
 
     shown = "<stdin>" if name == "-" else name
     data = sys.stdin.buffer.read() if name == "-" else read_file(name)

@@ -61,7 +61,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _link(executable: Executable) -> dict[str, Kernel]:
-    from relaxlang.codegen.kernel import link_executable
+    from relaxlang.codegen.link import link_executable
 
     return link_executable(executable)
 

@@ -10,7 +10,6 @@ from typing import Any
 from llvmlite import binding
 
 from relaxlang.base.diagnostics import fail
-from relaxlang.codegen.context import VECTORS
 from relaxlang.codegen.processors import check_processor
 from relaxlang.codegen.target import Target
 
@@ -56,6 +55,8 @@ def layout(target: Target) -> str:
 
 def optimized(text: str, target: Target) -> Any:
     """The module of an IR text after LLVM's passes. RLX5020 when LLVM rejects the text."""
+    from relaxlang.codegen.context import VECTORS  # here, because code that was compiled before is linked without it
+
     tm = machine(target)
     try:
         module = binding.parse_assembly(text, binding.create_context())

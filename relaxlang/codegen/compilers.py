@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from relaxlang.base.diagnostics import fail
+from relaxlang.base.fingerprint import note_addition
 from relaxlang.base.suggest import did_you_mean
 from relaxlang.ir.configuration.compiler_config import CompilerConfig
 from relaxlang.ir.configuration.executor import Executor
@@ -51,6 +52,7 @@ def register_compiler(name: str, compiler: Compiler, override: bool = False) -> 
     if (name in _COMPILERS or name == OWN) and not override:
         fail("RLX5025", f"the compiler `{name}` exists already", help="pass `override=True` to replace it")
     _COMPILERS[name] = compiler
+    note_addition(name)
 
 
 def list_compilers() -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from relaxlang.base.diagnostics import fail
+from relaxlang.base.fingerprint import note_addition
 from relaxlang.ir.configuration.compiler_config import CompilerConfig
 from relaxlang.ir.configuration.executor import EXECUTORS
 from relaxlang.ir.configuration.function_targets import function_target, listed
@@ -47,6 +48,7 @@ def register_executor(kind: Kind, back_end: BackEnd, override: bool = False) -> 
     """Make an executor of one's own known to `build` and `relaxc`: its kind with its options, and its back end."""
     EXECUTORS.register(kind, override)
     _BACK_ENDS[kind.name] = back_end
+    note_addition(kind.name)
 
 
 def back_end(config: CompilerConfig) -> BackEnd:

@@ -10,16 +10,16 @@ from typing import Any, TypeVar
 from relaxlang.base.diagnostics import DiagnosticError, Diagnostics, fail
 from relaxlang.base.recursion import deep_recursion
 from relaxlang.codegen import cache, compile, jit
-from relaxlang.codegen.function import PREFIX, emit_kernel
+from relaxlang.codegen.function import emit_kernel
 from relaxlang.codegen.intrinsics import check_shifts
-from relaxlang.codegen.pool import LAUNCH, pool
-from relaxlang.codegen.processors import unfit
+from relaxlang.codegen.link import provided
+from relaxlang.codegen.pool import LAUNCH
 from relaxlang.codegen.signature import signature_of
 from relaxlang.codegen.target import Target, as_target
 from relaxlang.codegen.workers import compile_missing
 from relaxlang.ir.tir import PrimFunc
 from relaxlang.passes.tir.lowering import lower
-from relaxlang.runtime.executable import Executable, ObjectCode
+from relaxlang.runtime.executable import ObjectCode
 from relaxlang.runtime.kernel import Kernel
 from relaxlang.runtime.kernel_signature import KernelSignature
 
@@ -126,36 +126,13 @@ def load_kernels(kernels: Mapping[str, CompiledKernel]) -> dict[str, Kernel]:
     """
     if not kernels:
         return {}
-    symbols = _provided() if any(LAUNCH in k.externals for k in kernels.values()) else {}
+    symbols = provided() if any(LAUNCH in k.externals for k in kernels.values()) else {}
     for kernel in kernels.values():
         missing = jit.missing_symbol([e for e in kernel.externals if e not in symbols])
         if missing is not None:
             fail("RLX5014", f"`{kernel.name}` calls `{missing}`, which is not in this process", help=jit.LOAD_FIRST)
     loaded = jit.load([k.code for k in kernels.values()], [k.symbol for k in kernels.values()], symbols)
     return {name: Kernel(k.signature, loaded.addresses[k.symbol], loaded) for name, k in kernels.items()}
-
-
-def link_executable(executable: Executable) -> dict[str, Kernel]:
-    """The kernels of an executable, from its object code. RLX5018 when that is for another machine."""
-    check_machine(executable)
-    signatures = list(executable.kernel_signatures())
-    symbols = [PREFIX + s.name for s in signatures]
-    loaded = jit.load([o.code for o in executable.objects], symbols, _provided())
-    return {s.name: Kernel(s, loaded.addresses[PREFIX + s.name], loaded) for s in signatures}
-
-
-def check_machine(executable: Executable) -> None:
-    """RLX5018 when an executable's object code is for another machine."""
-    for content in executable.objects:
-        reason = unfit(content.triple, content.cpu, content.features)
-        if reason:
-            help = "build it again here, or for a processor that both are compatible with, such as `-mcpu=x86-64`"
-            fail("RLX5018", f"the executable's code does not run on this machine: {reason}", help=help)
-
-
-def _provided() -> dict[str, int]:
-    """The functions of relaxlang itself that kernels call."""
-    return {LAUNCH: pool().launch}
 
 
 def llvm_text(func: PrimFunc, target: Any = None, name: str = "main") -> str:

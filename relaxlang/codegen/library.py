@@ -143,7 +143,7 @@ def _link(command: list[str]) -> None:
 
 def adopt_library(executable: Executable, library: ctypes.CDLL) -> None:
     """Check that a loaded library's code is for this machine (RLX5018), and give it this process's pool of threads."""
-    from relaxlang.codegen.kernel import check_machine
+    from relaxlang.codegen.link import check_machine
     from relaxlang.codegen.pool import pool
 
     check_machine(executable)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from relaxlang.base.arguments import checked
 from relaxlang.base.diagnostics import RelaxlangError, fail
@@ -43,16 +43,24 @@ UNCHECKED = "check_well_formed"
 """The attribute, False, of a module that is faulty on purpose: it is read and printed as `check_well_formed=False`."""
 
 
+class Origin(Protocol):
+    """Where a module comes from."""
+
+    def read(self) -> IRModule:
+        """The module, made now."""
+
+
 class IRModule(Printable):
     """An immutable module: functions by name, in order; `attrs`; `global_infos` (lists by name); `operators`, the text
     of the operators that it defines and of the compile-time functions which they use, by name; `python`, the text of
     functions of Python that are carried along and never run, by name; `rules`, the rewrite rules of its file, each a
     module with a function `pattern` and a function `replacement`, by name.
 
-    `mod["main"]` is a function; the `with_…` methods return changed copies.
+    `mod["main"]` is a function; the `with_…` methods return changed copies. `origin` is where the module was read from,
+    None for one that was made. One that was not read so far is read when somebody looks at it.
     """
 
-    __slots__ = ("functions", "attrs", "global_infos", "name", "operators", "python", "rules")
+    __slots__ = (*(_FIELDS := ("functions", "attrs", "global_infos", "name", "operators", "python", "rules")), "origin")
 
     @checked
     def __init__(
@@ -72,6 +80,31 @@ class IRModule(Printable):
         self.operators: dict[str, str] = dict(operators or {})
         self.python: dict[str, str] = dict(python or {})
         self.rules: dict[str, IRModule] = dict(rules or {})
+        self.origin: Origin | None = None
+
+    @classmethod
+    def unread(cls, origin: Origin) -> IRModule:
+        """The module that an origin gives, not read yet."""
+        made = cls.__new__(cls)
+        made.origin = origin
+        return made
+
+    @property
+    def is_read(self) -> bool:
+        """Whether the module was read already, or made."""
+        return any(_has(self, field) for field in self._FIELDS)
+
+    if not TYPE_CHECKING:  # which would take any name for a field otherwise
+
+        def __getattr__(self, name: str) -> Any:
+            """A field of a module that was not read so far."""
+            if name not in self._FIELDS or self.origin is None:
+                raise AttributeError(f"a module has no `{name}`", name=name, obj=self)
+            read = self.origin.read()
+            for field in self._FIELDS:
+                if not _has(self, field):
+                    setattr(self, field, getattr(read, field))
+            return object.__getattribute__(self, name)
 
     def __getitem__(self, name: str | GlobalVar) -> AnyFunc:
         name = name.name if isinstance(name, GlobalVar) else name
@@ -142,6 +175,15 @@ class IRModule(Printable):
 
     def __repr__(self) -> str:
         return f"IRModule({', '.join(self.functions)})"
+
+
+def _has(mod: IRModule, field: str) -> bool:
+    """Whether a field is there, without reading the module for it."""
+    try:
+        object.__getattribute__(mod, field)
+    except AttributeError:
+        return False
+    return True
 
 
 def require_module(value: object) -> None:

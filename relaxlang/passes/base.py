@@ -227,6 +227,11 @@ class PassContext:
         known = installed_back_ends()
         return known._replace(by_name={**known.by_name, **self._back_ends}) if self._back_ends else known
 
+    @property
+    def has_own_code(self) -> bool:
+        """Whether the context makes passes call code of the program: instruments, back ends, a way to run functions."""
+        return bool(self.instruments or self._back_ends) or self.evaluate is not None
+
     @staticmethod
     def current() -> PassContext:
         """The innermost context entered by `with`, else a default one."""

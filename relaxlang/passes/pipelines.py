@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from relaxlang.base.arguments import checked
 from relaxlang.base.diagnostics import Diagnostics, RelaxlangError, fail
+from relaxlang.base.fingerprint import note_addition
 from relaxlang.base.source import Source
 from relaxlang.base.suggest import did_you_mean
 from relaxlang.passes import ALIASES, PASSES, load_pass
@@ -56,6 +57,7 @@ _own: dict[str, type[Pass]] = {}
 def register_pipeline(name: str, make: Callable[[], Sequential]) -> None:
     """Give a pipeline of one's own a name, for `build(pipeline=name)` and pipelines as text."""
     _extra[name] = make
+    note_addition(name)
 
 
 @checked
@@ -66,6 +68,7 @@ def register_pass(cls: type[Pass], override: bool = False) -> None:
     if not override and (name in PASSES or name in ALIASES or name in _own):
         fail("RLX3106", f"there is a pass `{name}` already", help="pass `override=True` to replace it")
     _own[name] = cls
+    note_addition(name)
 
 
 def pipeline(text: str | Pass | Sequence[Pass], name: str = "<pipeline>") -> Sequential:

@@ -181,7 +181,7 @@ def _lines(stream: TextIO) -> Iterator[str]:
 
 def _text(name: str) -> str:
     from relaxlang.driver import read_file
-    from relaxlang.syntax.parser import decode_source
+    from relaxlang.syntax.decode import decode_source
 
     return decode_source(name, read_file(name)).text
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from relaxlang.base.arguments import checked
 from relaxlang.base.diagnostics import fail
+from relaxlang.base.fingerprint import note_addition
 from relaxlang.runtime import checks
 from relaxlang.runtime.c_signature import (
     NUMBERS,
@@ -206,4 +207,6 @@ def register_c_function(name: str, library: str, symbol: str, signature: str, ov
     """
     function = CFunction(name, Declaration(library, symbol, signature))
     function.link()
-    return register_func(name, function, override)
+    made = register_func(name, function, override)
+    note_addition(name)  # programs that are built from now on hold the declaration
+    return made

@@ -61,11 +61,23 @@ def read_file(path: str | os.PathLike[str]) -> bytes:
 
 def encode(ex: Executable) -> bytes:
     """The content of a file for `ex`."""
+    payload = encode_value(as_value(ex))
+    return _HEADER.pack(MAGIC, _version(ex), 0, len(payload), hashlib.sha256(payload).digest()) + payload
+
+
+def as_value(ex: Executable) -> tuple[Any, ...]:
+    """An executable as a value that `encode_value` takes."""
     words = wrap(np.array(_code_words(ex.instructions), np.int64))
     functions = tuple(_function_value(f) for f in ex.functions)
-    objects = tuple((o.code, o.triple, o.cpu, o.features) for o in ex.objects)
-    payload = encode_value((functions, words, ex.constants, objects))
-    return _HEADER.pack(MAGIC, _version(ex), 0, len(payload), hashlib.sha256(payload).digest()) + payload
+    return functions, words, ex.constants, tuple((o.code, o.triple, o.cpu, o.features) for o in ex.objects)
+
+
+def from_value(value: Any) -> Executable:
+    """The executable that a value of `as_value` says. Python's errors for another value, RLX6014 for a program that is
+    none."""
+    functions, words, constants, objects = value
+    table = tuple(_function(f) for f in functions)
+    return Executable(table, _instructions(words.tolist()), constants, tuple(ObjectCode(*o) for o in objects))
 
 
 def _version(ex: Executable) -> int:
@@ -96,9 +108,7 @@ def decode(data: bytes | memoryview, name: str) -> Executable:
     if hashlib.sha256(payload).digest() != digest:
         _damaged(name, "its checksum does not fit")
     try:
-        functions, words, constants, objects = ValueReader(payload).read_all()
-        table = tuple(_function(f) for f in functions)
-        return Executable(table, _instructions(words.tolist()), constants, tuple(ObjectCode(*o) for o in objects))
+        return from_value(ValueReader(payload).read_all())
     except DiagnosticError as error:
         _damaged(name, error.diagnostics[0].message)
     except (TypeError, ValueError, AttributeError, IndexError) as error:

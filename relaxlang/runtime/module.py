@@ -80,8 +80,9 @@ class RuntimeModule:
     `rt_mod["name"]` is a kernel, called with all its buffers, outputs included. What was built for an executor is a
     subclass, which adds the functions that the executor runs, and `"create_executor"` with its alias `"default"`:
     functions from a device to a fresh executor. Executors of one module share nothing that changes. A module of
-    PrimFuncs alone has none. `ir_module` is for the compiler to keep what the program was built from. `imports` are
-    functions that another compiler made, by name: they are called like packed functions and stay in this process.
+    PrimFuncs alone has none. `ir_module` is for the compiler to keep what the program was built from, or a function
+    that makes it when it is first asked for. `imports` are functions that another compiler made, by name: they are
+    called like packed functions and stay in this process.
 
     `exec_mode` is how machines made from the module run their functions, `native_code` the native program they share.
     """
@@ -95,7 +96,18 @@ class RuntimeModule:
     ) -> None:
         self.executable = executable
         self.kernels: Mapping[str, Kernel] = link(executable) if kernels is None else kernels
-        self.ir_module = ir_module
+        self._ir_module = ir_module
+
+    @property
+    def ir_module(self) -> Any:
+        """What the program was built from."""
+        if callable(self._ir_module):
+            self._ir_module = self._ir_module()
+        return self._ir_module
+
+    @ir_module.setter
+    def ir_module(self, value: Any) -> None:
+        self._ir_module = value
 
     def __getitem__(self, name: str) -> PackedFunc:
         """A function by name; RLX6008 (also a KeyError) when there is none."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from relaxlang.base.diagnostics import fail
+from relaxlang.base.fingerprint import note_addition
 from relaxlang.base.suggest import did_you_mean
 from relaxlang.ir.tir import PrimFunc
 
@@ -31,6 +32,7 @@ class TensorIntrin:
         if shapes[0] != shapes[1] or any(len(s) != len(f.params) for s, f in zip(shapes, (desc, impl))):
             fail("RLX1013", f"the description and the implementation of `{name}` differ in their parameters")
         _registered[name] = TensorIntrin(desc, impl)
+        note_addition(name)
 
     @staticmethod
     def get(name: str) -> TensorIntrin:

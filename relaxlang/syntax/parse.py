@@ -14,6 +14,7 @@ from relaxlang.ir.module import IRModule
 from relaxlang.syntax.elaborate.module import elaborate_module
 from relaxlang.syntax.elaborate.unit import Unit
 from relaxlang.syntax.include import Includer
+from relaxlang.syntax.inputs import Inputs
 from relaxlang.syntax.operators import OperatorTable
 from relaxlang.syntax.parser import parse_surface
 from relaxlang.syntax.side_file import SideFile
@@ -62,15 +63,19 @@ def parse_source(
     roots: Sequence[str] = (),
     part: tuple[int, int] | None = None,
     warnings: WarningSink | None = None,
+    inputs: Inputs | None = None,
 ) -> IRModule:
-    """As `parse`, from a source whose spans the module keeps; or from `part` of it: the offsets of its ends."""
+    """As `parse`, from a source whose spans the module keeps; or from `part` of it: the offsets of its ends. `inputs`
+    is told of all other files that are read."""
+    others = inputs or Inputs()
 
     def read(source: Source, values: Mapping[str, Any], includer: Includer) -> IRModule:
         diagnostics = Diagnostics()
         surface = parse_surface(source, diagnostics, part if includer is outermost else None)
         diagnostics.check()
         unit = Unit(diagnostics, operators, values, check, includer)
-        unit.arrays = SideFile(source.name)
+        unit.arrays = arrays = SideFile(source.name)
+        others.note_side_file(arrays.path)
         module = elaborate_module(unit, surface)
         _check_values(unit, source)
         diagnostics.check()
@@ -80,7 +85,7 @@ def parse_source(
         diagnostics.warn(warnings)
         return module
 
-    outermost = Includer.for_file(source.name, roots, read)
+    outermost = Includer.for_file(source.name, roots, read, others)
     with deep_recursion():
         return read(source, values or {}, outermost)
 

@@ -11,20 +11,18 @@ Depth: brackets and prefix operators nest at most 200 levels and blocks at most 
 
 from __future__ import annotations
 
-import re
 from functools import cache
 
-from relaxlang.base.diagnostics import Diagnostic, DiagnosticError, Diagnostics
+from relaxlang.base.diagnostics import Diagnostic, Diagnostics
 from relaxlang.base.source import Source, Span
 from relaxlang.syntax import tree
 from relaxlang.syntax.actions import Actions
+from relaxlang.syntax.decode import not_text
 from relaxlang.syntax.lalr import Parser
 from relaxlang.syntax.lexer import Lexer, Vocabulary
 from relaxlang.syntax.literals import string_content
 from relaxlang.syntax.messages import explain
 from relaxlang.syntax.tables import Tables, load_tables
-
-_CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")  # bytes that no text has; \x1b begins terminal colours
 
 
 @cache
@@ -32,30 +30,6 @@ def language() -> tuple[Tables, Vocabulary]:
     """The grammar's tables and its words."""
     tables = load_tables(("rlx", "expr", "lexical"), ("module", "expression"))
     return tables, Vocabulary(tables)
-
-
-def decode_source(name: str, data: bytes) -> Source:
-    """The text of a file: UTF-8, with or without a byte order mark, any line breaks.
-
-    Raises `DiagnosticError` (RLX0012) for what is no text, with the line of the first bad byte.
-    """
-    try:
-        if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-            raise DiagnosticError([Diagnostic("RLX0012", f"`{name}` is UTF-16", help="save the file as UTF-8")])
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        good = error.object[: error.start].decode("utf-8")
-        source = Source(name, good + error.object[error.start :].decode("utf-8", "replace"))
-        binary = _CONTROL.search(data) is not None
-        message = f"`{name}` is not text" if binary else f"byte 0x{error.object[error.start]:02x} is not valid UTF-8"
-        span = Span(source, len(good), len(good) + 1)
-        help = "" if binary else "save the file as UTF-8"
-        raise DiagnosticError([Diagnostic("RLX0012", message, span, help=help)]) from None
-    source = Source(name, text.replace("\r\n", "\n").replace("\r", "\n"))
-    nul = source.text.find("\0")
-    if nul >= 0:
-        raise DiagnosticError([_not_text(source, nul)])
-    return source
 
 
 def parse_surface(source: Source, diagnostics: Diagnostics, part: tuple[int, int] | None = None) -> tree.Module:
@@ -67,7 +41,7 @@ def parse_surface(source: Source, diagnostics: Diagnostics, part: tuple[int, int
     whole = Span(source, 0, len(source.text))
     nul = source.text.find("\0")
     if nul >= 0:
-        diagnostics.report(_not_text(source, nul))
+        diagnostics.report(not_text(source, nul))
         return tree.Module((), span=whole)
     tables, vocabulary = language()
     start, end = part or (0, len(source.text))
@@ -105,7 +79,3 @@ def parse_quoted(literal: tree.Constant, diagnostics: Diagnostics) -> tree.Expr 
         diagnostics.report(Diagnostic("RLX0013", message, span))
         return None
     return parse_expression(span.source, diagnostics, span.start + begin, span.start + end)
-
-
-def _not_text(source: Source, at: int) -> Diagnostic:
-    return Diagnostic("RLX0012", f"`{source.name}` is not text", Span(source, at, at + 1), label="a NUL character")

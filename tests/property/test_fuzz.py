@@ -16,7 +16,7 @@ import pytest
 
 import relaxlang
 from relaxlang.base.diagnostics import DiagnosticError
-from relaxlang.syntax.parser import decode_source
+from relaxlang.syntax.decode import decode_source
 from tests.property.fuzz_inputs import fuzz_input
 
 COUNT = int(os.environ.get("RELAXLANG_FUZZ", "10000"))

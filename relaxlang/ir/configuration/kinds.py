@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from relaxlang.base.diagnostics import fail
+from relaxlang.base.fingerprint import note_addition
 from relaxlang.base.suggest import did_you_mean
 from relaxlang.ir.attrs import Attrs
 
@@ -78,10 +79,14 @@ class Kinds:
         self.codes = codes
         self._kinds: dict[str, Kind] = {}
         for kind in kinds:
-            self.register(kind)
+            self._add(kind, override=False)
 
     def register(self, kind: Kind, override: bool = False) -> None:
         """Make a kind known under its name and aliases. RLX5025 when one is taken and `override` is not set."""
+        self._add(kind, override)
+        note_addition(kind.name)
+
+    def _add(self, kind: Kind, override: bool) -> None:
         for name in (kind.name, *kind.aliases):
             if not override and self._find(name) is not None:
                 fail("RLX5025", f"{self.what} `{name}` exists already", help="pass `override=True` to replace it")

@@ -14,6 +14,7 @@ from contextvars import ContextVar, Token
 from typing import Any
 
 from relaxlang.base.diagnostics import fail
+from relaxlang.base.fingerprint import note_addition
 from relaxlang.ir.attrs import Attrs
 from relaxlang.ir.configuration.host import this_machine
 from relaxlang.ir.configuration.kinds import Codes, Kind, Kinds, Option, Value
@@ -237,6 +238,7 @@ def register_tag(name: str, config: Mapping[str, Any], override: bool = False) -
     if name in _TAGS and not override:
         fail("RLX5025", f"the target tag `{name}` exists already", help="pass `override=True` to replace it")
     _TAGS[name] = Target(config).export()
+    note_addition(name)
 
 
 def list_tags() -> dict[str, Target]:

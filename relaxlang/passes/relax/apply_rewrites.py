@@ -10,7 +10,7 @@ from relaxlang.builder.dpl.rules import RewriteRule, apply_rules, read_rules, ru
 from relaxlang.ir.module import IRModule
 from relaxlang.ops import default_operators
 from relaxlang.passes.base import Pass, PassContext
-from relaxlang.syntax.parser import decode_source
+from relaxlang.syntax.decode import decode_source
 
 
 @dataclass(frozen=True)

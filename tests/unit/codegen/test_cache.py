@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from compiled import compiled, prim_func
 
+from relaxlang.base.store import trim
 from relaxlang.codegen import cache
 from relaxlang.codegen.target import Target
 
@@ -19,7 +20,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def entries(folder: Path) -> list[Path]:
-    return sorted(folder.rglob("*.o"))
+    return sorted(folder.rglob("*.entry"))
 
 
 def compile_nothing(calls: list[str]):
@@ -67,7 +68,7 @@ def test_entries_used_least_recently_go_first(folder: Path) -> None:
         cache.fetch(text, Target(), lambda text, target: b"x" * 1000)
         newest = max(entries(folder), key=lambda p: p.stat().st_mtime)
         os.utime(newest, (k, k))
-    cache.trim(str(folder), 2500)
+    trim(str(folder), 2500)
     assert len(entries(folder)) == 2
     assert sorted(p.stat().st_mtime for p in entries(folder)) == [2, 3]
 

@@ -11,7 +11,8 @@ from relaxlang.base.diagnostics import DiagnosticError, Diagnostics
 from relaxlang.base.node import Node
 from relaxlang.base.source import Source
 from relaxlang.syntax import tree
-from relaxlang.syntax.parser import decode_source, parse_expression, parse_quoted, parse_surface
+from relaxlang.syntax.decode import decode_source
+from relaxlang.syntax.parser import parse_expression, parse_quoted, parse_surface
 
 
 def parse(text: str) -> tree.Module:

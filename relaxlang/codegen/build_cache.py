@@ -1,0 +1,130 @@
+"""Whole programs on disk: a text that was built once, by any process, is not built again.
+
+An entry of the store `BUILDS` is named by everything that determines the program: what the module was read from (see
+`syntax.origin`), what `build` was asked for, relaxlang and what it stands on, and this machine. It holds the
+executable; large constants stand beside it and are mapped. What has no such name is built each time: modules that were
+made or changed in Python, passes and instruments of the caller's own, functions that another compiler made.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from relaxlang.base.diagnostics import DiagnosticError
+from relaxlang.base.fingerprint import has_additions
+from relaxlang.base.store import BUILDS, Stamp, key_of
+from relaxlang.codegen.cache import llvm
+from relaxlang.ir.configuration.executor import Executor
+from relaxlang.ir.configuration.host import this_machine
+from relaxlang.ir.configuration.runtime import Runtime
+from relaxlang.ir.configuration.target import LEGACY, Target
+from relaxlang.ir.module import IRModule
+from relaxlang.passes.base import PassContext
+from relaxlang.runtime.exec_file import as_value, from_value
+from relaxlang.runtime.exec_values import Outside, ValueReader, encode_value
+from relaxlang.runtime.executable import Executable
+from relaxlang.runtime.graph_module import GraphExecutorFactory
+from relaxlang.runtime.module import RuntimeModule, VMExecutorFactory, link, runtime_module
+from relaxlang.syntax.origin import Origin
+
+WORTHWHILE = 0.15
+"""Seconds of reading and building from which on a program is kept."""
+OUTSIDE = 1 << 12
+"""Bytes of a constant from which on it is mapped."""
+PIPELINES = frozenset({"default", "minimum", "O0", "O1", "O2", "O3"})
+"""Pipelines that depend on nothing but the module and the target."""
+
+
+class Build:
+    """A build that the cache may know: made before the work begins, for which it measures the time."""
+
+    def __init__(self, key: str, origin: Origin) -> None:
+        self._key = key
+        self._origin = origin
+        self._start = time.process_time()
+
+    def find(self) -> RuntimeModule | None:
+        """The program, linked into this process; None when it has to be built."""
+        stored = BUILDS.read(self._key)
+        if stored is None:
+            return None
+        try:
+            exec_mode, is_linked, name, stamp, payload = ValueReader(memoryview(stored)).read_all()
+            data = BUILDS.map_data(self._key, name, Stamp(*stamp)) if name else memoryview(b"")
+            if data is None:
+                return None
+            executable = from_value(ValueReader(memoryview(payload), data).read_all())
+            made = runtime_module(executable, link(executable))
+        except (DiagnosticError, TypeError, ValueError, AttributeError, IndexError):
+            return None  # of another format, or what it needs of this process is not there: building tells
+        made.exec_mode = exec_mode
+        if isinstance(made, GraphExecutorFactory):
+            made.linked = is_linked
+        return made
+
+    def keep(self, built: RuntimeModule) -> None:
+        """Put a program into the cache, if it is of a kind that can be and took long enough."""
+        executable = built.executable
+        here = bool(built.kernels) or not executable.objects
+        if built.imports or not here or type(built) not in (VMExecutorFactory, GraphExecutorFactory):
+            return
+        if time.process_time() - self._start + self._origin.seconds < WORTHWHILE:
+            return
+        self._write(executable, built.exec_mode, getattr(built, "linked", False))
+        self._origin.keep()
+
+    def _write(self, executable: Executable, exec_mode: str, is_linked: bool) -> None:
+        outside = Outside(OUTSIDE)
+        payload = encode_value(as_value(executable), outside)
+        name, stamp = "", Stamp(0, 0, 0, 0, 0)
+        if outside.size:
+            written = BUILDS.write_data(self._key, outside.pieces(), outside.size)
+            if written is None:
+                return
+            name, stamp = written
+        content = encode_value((exec_mode, is_linked, name, tuple(stamp), payload))
+        BUILDS.write(self._key, content, outside.size)
+
+
+def build_of(mod: IRModule, arguments: tuple[Any, ...], pipeline: object, context: PassContext) -> Build | None:
+    """The build of a module with the arguments of `build` (target, host, executor, runtime, parameters, name); None
+    when the cache cannot know it."""
+    origin = mod.origin
+    if not isinstance(origin, Origin) or BUILDS.folder is None or has_additions():
+        return None
+    if context.has_own_code or not isinstance(pipeline, str) or pipeline not in PIPELINES:
+        return None
+    text = origin.digest(mod)
+    if text is None:
+        return None
+    settings = (context.target, context.opt_level, sorted(context.disabled), context.config)
+    try:
+        said = _said((*arguments, Target.current(), *settings))
+    except TypeError:
+        return None
+    return Build(key_of(text, pipeline, said, *this_machine(), llvm(), sys.byteorder), origin)
+
+
+def _said(value: object) -> str:
+    """A text of everything that an argument says. TypeError for what has none, and for old texts of targets, which are
+    warned of at every build."""
+    if isinstance(value, (Target, Executor, Runtime)):
+        return f"{type(value).__name__}{_said((value.to_attrs(), getattr(value, 'legacy', None)))}"
+    if isinstance(value, Mapping):
+        return "{" + ",".join(f"{_said(k)}:{_said(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, (tuple, list)):
+        return "(" + ",".join(map(_said, value)) + ")"
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biufcV" and value.dtype.names is None:
+        digest = hashlib.sha256(np.ascontiguousarray(value).reshape(-1).view(np.uint8).data).hexdigest()
+        return f"array {value.dtype!r} {value.shape} {digest}"
+    if isinstance(value, str) and any(name in value.replace("_", "-") for name in LEGACY):
+        raise TypeError(f"`{value}` may be warned of")
+    if value is None or type(value) in (bool, int, float, str):
+        return repr(value)
+    raise TypeError(f"a `{type(value).__name__}` does not tell all that it is")
