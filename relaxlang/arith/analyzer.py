@@ -101,6 +101,7 @@ class Analyzer:
         if isinstance(low, IntImm) and isinstance(high, IntImm):
             self.update(var, Bound(low.value, high.value - 1))
         else:
+            self._assume(prim.LT(*match(low, high)))
             self._assume(prim.And(prim.LE(*match(low, var)), prim.LT(*match(var, high))), var)
 
     def update(self, expr: PrimExpr, bound: Bound) -> None:
@@ -128,6 +129,20 @@ class Analyzer:
             self._facts, self._strict, self._exact = before
 
     constraint = assuming
+
+    @contextmanager
+    def within(self, var: Var, values: Range) -> Iterator[None]:
+        """Within it `var` is one of the values of a range, as in the body of a loop.
+
+        That the range is not empty holds there only: after `for i in range(n)`, n may still be 0.
+        """
+        if isinstance(values.extent, IntImm) and values.extent.value > 0:
+            self.bind(var, values)
+            yield
+            return
+        with self.assuming():
+            self.bind(var, values)
+            yield
 
     # --- inside -------------------------------------------------------------------------------------------------------
     def _assume(self, condition: PrimExpr, *about: Var) -> None:

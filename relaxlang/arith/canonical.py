@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from relaxlang.arith.classify import RING, preserves_value, type_range
 from relaxlang.arith.linear import Linear
+from relaxlang.arith.monomials import multiply
 from relaxlang.arith.splits import merge_splits
 from relaxlang.base.dtype import DType
 from relaxlang.ir.prim import Add, Cast, FloorDiv, FloorMod, IntImm, Mul, PrimExpr, Sub, cast, const, fold
@@ -142,36 +143,6 @@ def _opaque(s: Simplifier, expr: PrimExpr, prepare: Prepare) -> Linear:
         s.factors.setdefault(made, (a, b))
         return Linear({made: 1})
     return s.ring(made)
-
-
-def multiply(s: Simplifier, a: Linear, b: Linear, dtype: DType) -> Linear:
-    """The product of two forms, multiplied out into monomials of type `dtype`."""
-    if not b.terms:
-        return a.times(b.const)
-    if not a.terms:
-        return b.times(a.const)
-    result = a.times(b.const).plus(b.times(a.const)).shifted(-a.const * b.const)
-    for x, p in a.terms.items():
-        for y, q in b.terms.items():
-            result = result.plus(Linear({monomial(s, x, y, dtype): p * q}))
-    return result
-
-
-def monomial(s: Simplifier, x: PrimExpr, y: PrimExpr, dtype: DType) -> PrimExpr:
-    """The atom for a product of two atoms; the same one whatever the order of the factors."""
-    factors = s.factors.get(x, (x,)) + s.factors.get(y, (y,))
-    counts: dict[PrimExpr, int] = {}
-    for factor in factors:
-        counts[factor] = counts.get(factor, 0) + 1
-    key = (frozenset(counts.items()), dtype)
-    found = s.monomials.get(key)
-    if found is None:
-        found = cast(factors[0], dtype)
-        for factor in factors[1:]:
-            found = Mul(found, cast(factor, dtype))
-        s.monomials[key] = found
-        s.factors[found] = factors
-    return found
 
 
 # --- and back ---------------------------------------------------------------------------------------------------------

@@ -20,10 +20,11 @@ from math import gcd, inf
 from typing import TYPE_CHECKING, Any
 
 from relaxlang.arith.bounds import bound_of_linear
-from relaxlang.arith.canonical import fits, multiply
+from relaxlang.arith.canonical import fits
 from relaxlang.arith.classify import type_range
 from relaxlang.arith.linear import Linear
 from relaxlang.arith.modular import residue_of_linear
+from relaxlang.arith.monomials import multiply
 from relaxlang.base.dtype import DType
 from relaxlang.ir.prim import FloorDiv, FloorMod, IntImm, PrimExpr, fold
 

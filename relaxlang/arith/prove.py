@@ -12,11 +12,11 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from relaxlang.arith.bounds import bound_of_linear, tightened
-from relaxlang.arith.canonical import multiply
 from relaxlang.arith.classify import EFFECT, INDEX, is_integer
 from relaxlang.arith.facts import ANY, Bound, Residue
 from relaxlang.arith.linear import Linear
 from relaxlang.arith.modular import residue_of_linear
+from relaxlang.arith.monomials import multiply
 from relaxlang.arith.solve import contradictory
 from relaxlang.ir import prim
 from relaxlang.ir.prim import (
@@ -289,3 +289,15 @@ def assume_nonnegative(s: Simplifier, form: Linear) -> None:
     if (isinstance(atom, Min) and c > 0) or (isinstance(atom, Max) and c < 0):
         for operand in (atom.a, atom.b):
             assume_nonnegative(s, form.with_term(atom, 0).plus(s.linear(operand), c))
+    if bound.min > 0 and s.taint(atom) == INDEX:
+        _assume_positive(s, atom, int(bound.min))
+
+
+def _assume_positive(s: Simplifier, atom: PrimExpr, least: int) -> None:
+    """What an atom that is at least `least` > 0 says about its parts."""
+    if isinstance(atom, FloorDiv) and isinstance(atom.b, IntImm) and atom.b.value > 0:
+        assume_nonnegative(s, s.linear(atom.a).shifted(-least * atom.b.value))
+    factors = s.factors.get(atom, ())
+    if all(s.bound(factor).min >= 0 for factor in factors):
+        for factor in factors:
+            assume_nonnegative(s, Linear({factor: 1}, -1))

@@ -4,13 +4,19 @@ Every split is a sum of pure quotients q(l) = x // l:  x // l % k = q(l) - k * q
 x in a sum form a vector over the q(l), with q(1) = x itself; the vector is written back with as few terms as
 possible, and replaces what was there when it is shorter: (x // 4 % 8) + 8 * (x // 32) = x // 4, x - x % 8 = x // 8 *
 8.
+
+Where the divisor is no constant, only a quotient and a remainder that stand together collapse: x // n * n + x % n = x,
+also as parts of products, as in the flat index (x // n * n + x % n) * k + j.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from relaxlang.arith.classify import INDEX
 from relaxlang.arith.linear import Linear
+from relaxlang.arith.monomials import multiply
 from relaxlang.ir.prim import FloorDiv, FloorMod, IntImm, PrimExpr
 
 if TYPE_CHECKING:
@@ -34,6 +40,7 @@ def as_split(atom: Any) -> tuple[PrimExpr, int, int] | None:
 
 def merge_splits(s: Simplifier, linear: Linear) -> Linear:
     """The form with the splits of each dividend collapsed."""
+    linear = _merge_symbolic(s, linear)
     groups: dict[PrimExpr, list[tuple[PrimExpr, int, int]]] = {}
     exact: list[tuple[PrimExpr, tuple[PrimExpr, int, int]]] = []
     for atom in linear.terms:
@@ -122,3 +129,66 @@ def _written(vector: _Vector, whole: int) -> dict[tuple[int, int], int]:
 def _split(s: Simplifier, x: PrimExpr, lower: int, upper: int) -> PrimExpr:
     quotient = x if lower == 1 else FloorDiv(x, IntImm(x.dtype, lower))
     return s.simplify(FloorMod(quotient, IntImm(x.dtype, upper // lower)) if upper else quotient)
+
+
+def _merge_symbolic(s: Simplifier, linear: Linear) -> Linear:
+    """The form with c * (x // y * y + x % y) written as c * x, for each y that is positive and no constant."""
+    if len(linear.terms) < 2:
+        return linear
+    for atom in linear.terms:
+        factors = s.factors.get(atom, (atom,))
+        for remainder in factors:
+            if remainder.__class__ is FloorMod and remainder.b.__class__ is not IntImm:
+                merged = _without_remainder(s, linear, atom, factors, remainder)
+                if merged is not None:
+                    return _merge_symbolic(s, merged)
+    return linear
+
+
+def _without_remainder(
+    s: Simplifier, linear: Linear, atom: PrimExpr, factors: tuple[PrimExpr, ...], remainder: Any
+) -> Linear | None:
+    """The form without the remainder in one of its atoms; None where its quotient does not stand beside it."""
+    if s.taint(atom) != INDEX or s.bound(remainder.b).min <= 0:
+        return None
+    around = Linear({}, 1)
+    for factor in factors:
+        if factor is not remainder:
+            around = multiply(s, around, Linear({factor: 1}), atom.dtype)
+    times = linear.terms[atom]
+    for dividend, divided in _divisions(s, linear, remainder):
+        quotient = s.linear(s.simplify(divided))
+        beside = multiply(s, multiply(s, quotient, s.linear(remainder.b), atom.dtype), around, atom.dtype)
+        if not beside.const and all(linear.terms.get(part) == c * times for part, c in beside.terms.items()):
+            whole = multiply(s, s.linear(dividend), around, atom.dtype)
+            return linear.with_term(atom, 0).plus(beside, -times).plus(whole, times)
+    return None
+
+
+def _divisions(s: Simplifier, linear: Linear, remainder: Any) -> Iterator[tuple[PrimExpr, PrimExpr]]:
+    """What leaves the remainder x % y, with its quotient by y: x and x // y; where x is z // w, x and z // (w * y); and
+    each x % (y * z) that stands divided by y."""
+    x, y = remainder.a, remainder.b
+    yield x, FloorDiv(x, y)
+    if isinstance(x, FloorDiv) and s.bound(x.b).min > 0:
+        yield x, FloorDiv(x.a, x.b * y)
+    for atom in linear.terms:
+        for factor in s.factors.get(atom, (atom,)):
+            if not isinstance(factor, FloorDiv) or factor.b != y or not isinstance(factor.a, FloorMod):
+                continue
+            if factor.a.a == x and _is_factor(s, y, factor.a.b):
+                yield factor.a, factor
+
+
+def _is_factor(s: Simplifier, part: PrimExpr, whole: PrimExpr) -> bool:
+    """Whether a product has all factors of another one."""
+    form = s.linear(whole)
+    if form.const or len(form.terms) != 1:
+        return False
+    (monomial,) = form.terms
+    left = list(s.factors.get(monomial, (monomial,)))
+    for factor in s.factors.get(part, (part,)):
+        if factor not in left:
+            return False
+        left.remove(factor)
+    return True

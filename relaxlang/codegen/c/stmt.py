@@ -131,11 +131,13 @@ def _for(w: StmtWriter, s: tir.For) -> None:
     end = w.held(s.extent if plain or not unit else s.min + s.extent)
     outer = set(w.out.names)
     name = w.out.name(s.loop_var.name)
-    w.analyzer.bind(s.loop_var, tir.Range(s.min, s.extent)) if unit else None
     w.loops.append(-1 if s.kind == "parallel" else len(w.heap))
     if unit:
         w.env[s.loop_var] = name
-        with w.out.braces(f"for ({kind} {name} = {first.text}; {name} < {end.text}; ++{name})"):
+        with (
+            w.analyzer.within(s.loop_var, tir.Range(s.min, s.extent)),
+            w.out.braces(f"for ({kind} {name} = {first.text}; {name} < {end.text}; ++{name})"),
+        ):
             w.stmt(s.body)
     else:
         step, turn = w.held(s.step), w.out.name("turn")

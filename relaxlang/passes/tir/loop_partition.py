@@ -71,19 +71,12 @@ class _Partition(Rewriter):
         """A loop."""
         if not isinstance(node.step, IntImm) or node.step.value != 1:
             return self.below(node)
-        self.analyzer.bind(node.loop_var, Range(node.min, node.extent))
-        single = isinstance(node.extent, IntImm) and node.extent.value <= 1
-        declined = node.annotations.get(HINT, 1) == 0
-        if node.kind not in ("serial", "parallel") or self.depth >= MOST or single or declined:
-            return self.below(node)
-        found = _Conditions(node.loop_var)
-        found.visit(node.body)
-        end, terms = self._full(node, found.terms)
-        if not terms:
-            return self.below(node)
-        self.depth += 1
-        full, rest = self.visit(_Strip(terms).visit(node.body)), self.visit(node.body)
-        self.depth -= 1
+        with self.analyzer.within(node.loop_var, Range(node.min, node.extent)):
+            found = self._parts(node)
+            if found is None:
+                return self.below(node)
+        # From here on nothing may be taken from the loop's running at all: its extent may be 0.
+        end, full, rest = found
         holding = prim.fold(prim.Max, end - node.min, const(0, node.extent.dtype))
         count = self.analyzer.simplify(prim.fold(prim.Min, holding, node.extent))
         if node.kind == "parallel":
@@ -95,6 +88,22 @@ class _Partition(Rewriter):
         return seq(
             node.replace(extent=count, body=full), node.replace(loop_var=last, min=first, extent=left, body=tail)
         )
+
+    def _parts(self, node: For) -> tuple[PrimExpr, Stmt, Stmt] | None:
+        """Up to where conditions of a loop's body hold, the body without them, and the body with them."""
+        single = isinstance(node.extent, IntImm) and node.extent.value <= 1
+        declined = node.annotations.get(HINT, 1) == 0
+        if node.kind not in ("serial", "parallel") or self.depth >= MOST or single or declined:
+            return None
+        found = _Conditions(node.loop_var)
+        found.visit(node.body)
+        end, terms = self._full(node, found.terms)
+        if not terms:
+            return None
+        self.depth += 1
+        full, rest = self.visit(_Strip(terms).visit(node.body)), self.visit(node.body)
+        self.depth -= 1
+        return end, full, rest
 
     def _full(self, node: For, terms: list[tuple[PrimExpr, Domain]]) -> tuple[PrimExpr, set[PrimExpr]]:
         """Up to which value (excluded) of the loop variable conditions hold, and which those are: the ones that end

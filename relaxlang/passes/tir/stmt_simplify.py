@@ -81,9 +81,11 @@ class _Simplify(Rewriter):
         low, extent = self.visit(node.min), self.visit(node.extent)
         if isinstance(extent, IntImm) and extent.value <= 0:
             return seq()
-        if isinstance(node.step, IntImm) and node.step.value == 1:
-            self.analyzer.bind(node.loop_var, Range(low, extent))
-        return node.replace(min=low, extent=extent, step=self.visit(node.step), body=self.visit(node.body))
+        step = self.visit(node.step)
+        if not isinstance(step, IntImm) or step.value != 1:
+            return node.replace(min=low, extent=extent, step=step, body=self.visit(node.body))
+        with self.analyzer.within(node.loop_var, Range(low, extent)):
+            return node.replace(min=low, extent=extent, step=step, body=self.visit(node.body))
 
     @on(IfThenElse)
     def condition(self, node: IfThenElse) -> Stmt:

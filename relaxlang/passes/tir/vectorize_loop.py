@@ -74,7 +74,11 @@ class _Loops(Rewriter):
     def loop(self, node: For) -> Stmt:
         """A loop; a vectorized one is replaced by its body on vectors."""
         if isinstance(node.step, IntImm) and node.step.value == 1:
-            self.analyzer.bind(node.loop_var, Range(node.min, node.extent))
+            with self.analyzer.within(node.loop_var, Range(node.min, node.extent)):
+                return self._in_vectors(node)
+        return self._in_vectors(node)
+
+    def _in_vectors(self, node: For) -> Stmt:
         made = self.below(node)
         if made.kind != "vectorized" or not isinstance(made.extent, IntImm):
             return made

@@ -244,3 +244,29 @@ def test_narrow_integers_wrap_around_where_no_variable_is_left() -> None:
     expr = prim.Sub(IntImm(narrow, 122), prim.Sub(IntImm(narrow, -65), zero))  # 187 is -69
     low, high = Analyzer().const_int_bound(expr)
     assert low <= -69 <= high <= 127
+
+
+@pytest.mark.parametrize("dims", [(N, M), (Var("n", INT64), Var("m", INT64), Var("k", INT64))])
+@pytest.mark.parametrize("tile", [1, 16])
+def test_a_fused_loop_is_a_flat_index(dims: tuple[Var, ...], tile: int) -> None:
+    analyzer = Analyzer(dims)
+    size = dims[0]
+    for dim in dims[1:]:
+        size = size * dim
+    fused = Var("f", size.dtype)
+    index, inner = IntImm(size.dtype, 0), IntImm(size.dtype, 1)
+    for dim in reversed(dims):  # the position along each axis, times the sizes of those after it
+        index = index + FloorMod(FloorDiv(fused, inner), dim) * inner if dim is not dims[0] else index + (
+            FloorDiv(fused, inner) * inner
+        )  # fmt: skip
+        inner = inner * dim
+    with analyzer.within(fused, Range(IntImm(size.dtype, 0), FloorDiv(size + (tile - 1), IntImm(size.dtype, tile)))):
+        assert analyzer.simplify(index) == fused
+    assert analyzer.simplify(index) != fused  # a size of 0 has no index
+
+
+def test_a_loop_is_not_known_to_run_after_its_body() -> None:
+    analyzer = Analyzer([N])
+    with analyzer.within(P, Range(IntImm(INT32, 0), N)):
+        assert analyzer.can_prove(N > 0)
+    assert not analyzer.can_prove(N > 0)

@@ -171,3 +171,20 @@ def f(A: T.Buffer((40,), "int32")):
     data = np.zeros(40, "int32")
     relaxlang.interpret(LoopPartition()(mod), "f", data)
     assert (data == 1).all()
+
+
+@pytest.mark.parametrize("n", [0, 1, 70])
+def test_what_follows_a_loop_runs_whether_or_not_the_loop_did(n: int) -> None:
+    func = prim_func(
+        'A: T.Buffer((n,), "float32"), B: T.Buffer((2,), "float32")',
+        """
+        for i in range(n):
+            A[i] = T.float32(1)
+        if 0 < n:
+            B[0] = T.float32(5)
+        B[1] = T.Cast("float32", T.Select(n > 0, 1, 2))
+        """,
+    )
+    found = np.zeros(2, "float32")
+    relaxlang.build(relaxlang.IRModule({"f": func}))["f"](np.zeros(n, "float32"), found)
+    assert found.tolist() == ([5, 1] if n else [0, 2])
