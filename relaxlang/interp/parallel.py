@@ -102,7 +102,8 @@ class _Body:
             if not moving.isdisjoint(free_vars(parts)):
                 moving.add(bound)
         for buffer, indices in self.stores:
-            places = (*indices, *buffer.strides, *buffer.shape, buffer.elem_offset or prim.IntImm(prim.INT32, 0))
+            offset = () if buffer.elem_offset is None else (buffer.elem_offset,)
+            places = (*indices, *buffer.strides, *buffer.shape, *offset)
             if moving.isdisjoint(free_vars(places)):
                 return False
         return True

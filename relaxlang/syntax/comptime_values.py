@@ -192,13 +192,12 @@ def bind_parameters(
 
 
 def negate(a: PrimExpr, span: Span | None) -> PrimExpr:
-    """`-a` as it is written: a constant changes sign, anything else is 0 - a (for floats: -1 * a, so that -0.0 is
-    right)."""
+    """`-a` as it is written: a constant changes sign, anything signed is a * -1 (0 - a would be wrong for 0.0)."""
     if isinstance(a, prim.IntImm):
         return prim.IntImm(a.dtype, prim.wrap(-a.value, a.dtype), span=span)
     if isinstance(a, prim.FloatImm):
         return prim.FloatImm(a.dtype, -a.value, span=span)
-    if a.dtype.is_float:
+    if a.dtype.is_int or a.dtype.is_float:
         return prim.Mul(a, prim.const(-1, a.dtype), span=span)
     return prim.Sub(prim.const(0, a.dtype), a, span=span)
 

@@ -46,6 +46,7 @@ class BufferSpec:
         self.align = _whole("align", fields.get("align"), span) or -1
         self.offset_factor = _whole("offset_factor", fields.get("offset_factor"), span)
         self.layout = carried_fields({k: fields[k] for k in _GPU_FIELDS if k in fields}, span)
+        self.matches = False
 
     def make(self, body: BodyElaborator, name: str, span: Span | None) -> tir.Buffer:
         """The buffer, with a pointer of its own unless `data=` gave one."""
@@ -58,13 +59,16 @@ class BufferSpec:
             raise error("RLX0305", f"`data` must be a pointer variable, not {describe(data)}", self.span)
         scope = data.pointer.scope if data.pointer is not None and self.data is not None else self.scope
         strides = tuple(body.stride(s, self.span) for s in self.strides)
+        offset = self.elem_offset
+        if offset is None and self.matches and self.offset_factor:  # wherever the first element lies
+            offset = prim.Var(f"{name}_elem_offset", self.shape[0].dtype if self.shape else prim.INT32, span=span)
         return tir.Buffer(
             name,
             self.shape,
             self.dtype,
             data,
             strides,
-            self.elem_offset,
+            offset,
             scope,
             self.align,
             self.offset_factor,
@@ -152,6 +156,7 @@ def _match_buffer(
             "RLX0305", f"`T.match_buffer` needs a handle parameter or a region, not {describe(param)}", node.span
         )
     of = spec(node, shape, dtype, args, fields)
+    of.matches = True
 
     def declare(body: BodyElaborator, name: str, span: Span | None) -> tir.Buffer:
         return body.map_param(param, of.make(body, name, span), node.span)
@@ -174,6 +179,7 @@ def _match_region(
     if len(node.args) < 3 and not any(k.name == "dtype" for k in node.keywords):
         dtype = region.buffer.dtype
     of = spec(node, shape, dtype, args, fields)
+    of.matches = True
     if "scope" not in fields and len(args) < 4:
         of.scope = region.buffer.scope
 

@@ -21,6 +21,7 @@ from relaxlang.syntax.elaborate import (
     relax_names,
     scalars,
     tir_access,
+    tir_loops,
     tir_names,
 )
 from relaxlang.syntax.elaborate.annotations import ANNOTATIONS
@@ -65,7 +66,8 @@ class TirNamespace(Namespace):
 
 
 def _tir_table() -> dict[str, Any]:
-    table = {**scalars.names.table, **buffers.names.table, **tir_names.names.table, **tir_access.names.table}
+    parts = (scalars, buffers, tir_names, tir_loops, tir_access)
+    table = {name: made for part in parts for name, made in part.names.table.items()}
     table["axis"] = TirNamespace("T.axis", tir_names.axis_names.table)
     return table
 
@@ -118,11 +120,16 @@ class Operator(Value):
             raise error("RLX0105", f"`R.{self.name}` can be called only in a Relax function", node.span)
         if not ev.check and not ev.unit.operators.has(self.name):
             nothing = relax.Call(relax.Op("null_value"), (), span=node.span)
-            values = tuple(nothing if a is None else ev.lift(a, node.span) for a in args)
+            values = tuple(nothing if a is None else _argument(ev, a, node.span) for a in args)
             return relax.Call(
                 relax.UnknownOp(self.name), values, Attrs({k: _plain(v) for k, v in kwargs.items()}), span=node.span
             )
         return ev.operator(self.name, args, kwargs, node.span)
+
+
+def _argument(ev: RelaxElaborator, value: Any, span: Span | None) -> relax.Expr:
+    """What stands in a call of an unknown operator, as it is written."""
+    return relax_names.prim_value(value, span) if isinstance(value, bool) else ev.lift(value, span)
 
 
 def _plain(value: Any) -> Any:

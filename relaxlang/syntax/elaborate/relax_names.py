@@ -133,7 +133,7 @@ def _prim_value(ev: RelaxElaborator, node: tree.Call, value: Any) -> relax.Expr:
 
 
 def prim_value(value: Any, span: Span | None) -> relax.Expr:
-    """A scalar as a value of Relax; plain integers are int64, plain floats float32."""
+    """A scalar as a value of Relax; plain integers are int64, plain floats float64."""
     if isinstance(value, bool):
         value = prim.const(value, prim.BOOL)
     elif isinstance(value, int):
@@ -141,7 +141,7 @@ def prim_value(value: Any, span: Span | None) -> relax.Expr:
             raise error("RLX0129", f"`{value}` is out of range for `int64`", span)
         value = prim.const(value, prim.INT64)
     elif isinstance(value, float):
-        value = prim.const(value, prim.FLOAT32)
+        value = prim.const(value, "float64")
     return relax.PrimValue(value, span=span)
 
 

@@ -357,4 +357,4 @@ def _as_stored(value: PrimExpr, of: DType, buffer: tir.Buffer, span: Span | None
     if given.is_handle or wanted.is_handle or (given.is_float and not wanted.is_float):
         raise error("RLX0314", f"a `{given}` value is stored to `{buffer.name}`, which holds `{wanted}`", span,
                     label=f"`{given}` here", help=f'convert it: `T.Cast("{wanted}", …)`')  # fmt: skip
-    return prim.cast(value, of)
+    return prim.FloatImm(of, value.value, span=span) if isinstance(value, prim.FloatImm) else prim.cast(value, of)

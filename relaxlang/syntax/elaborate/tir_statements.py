@@ -14,7 +14,8 @@ from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import Scope, assign, describe, error, silent
 from relaxlang.syntax.elaborate.places import head as place
 from relaxlang.syntax.elaborate.scalars import Fresh, scalar
-from relaxlang.syntax.elaborate.tir_names import let_of, loop_over
+from relaxlang.syntax.elaborate.tir_loops import loop_with
+from relaxlang.syntax.elaborate.tir_names import let_of
 from relaxlang.syntax.elaborate.tir_values import TRUE, BlockHead, BlockState, InitHead, Loop, Pending, close
 from relaxlang.syntax.elaborate.unit import poison
 from relaxlang.syntax.elaborate.variables import declare_variable, refuse_shadowing, scalar_variable
@@ -134,7 +135,8 @@ def _loop_of(ev: BodyElaborator, node: tree.Expr, scope: Scope) -> Any:
         and node.func.id == "range"
         and scope.find("range") is None
     ):
-        return loop_over("serial", tuple(ev.expr(a, scope) for a in node.args), node)
+        words = {k.name: ev.expr(k.value, scope) for k in node.keywords if k.name is not None}
+        return loop_with("serial", tuple(ev.expr(a, scope) for a in node.args), node, words)
     return ev.expr(node, scope)
 
 

@@ -23,9 +23,9 @@ from relaxlang.base.recursion import deep_recursion
 from relaxlang.base.source import Source
 from relaxlang.base.suggest import suggestion
 from relaxlang.ir import relax, tir
-from relaxlang.ir.module import AnyFunc, IRModule
+from relaxlang.ir.module import IRModule
 from relaxlang.syntax import tree
-from relaxlang.syntax.migrate.comments import definitions, with_comments
+from relaxlang.syntax.migrate.comments import with_comments
 from relaxlang.syntax.migrate.unsayable import unsayable
 from relaxlang.syntax.parser import parse_surface
 from relaxlang.syntax.printer import render_node
@@ -51,23 +51,13 @@ def migrate(source: Source, module: IRModule, dialect: str) -> str:
     with deep_recursion():
         surface = parse_surface(source, diagnostics)
         diagnostics.check()
-        root, name = _root(surface, _as_declared(surface, module))
+        root, name = _root(surface, module)
         rendered = render_node(root, positions=True, dialect=dialect, name=name)
         lacking = unsayable(rendered, surface, source, dialect)
         if lacking:
             raise DiagnosticError(lacking)
         text = with_comments(rendered, surface, source)
         return _header(surface, text, dialect) + text
-
-
-def _as_declared(surface: tree.Module, module: IRModule) -> IRModule:
-    """The module without the results that were inferred: releases infer them too, each in its own way."""
-    silent = {d.name for d in definitions(surface) if isinstance(d, tree.FunctionDef) and d.returns is None}
-    declared: dict[str, AnyFunc] = {}
-    for name, function in module.functions.items():
-        inferred = isinstance(function, relax.Function) and name in silent
-        declared[name] = function.replace(ret_struct_info=None) if inferred else function
-    return module.with_functions(declared)
 
 
 def _root(surface: tree.Module, module: IRModule) -> tuple[Any, str | None]:

@@ -253,7 +253,7 @@ class Printer:
             items.append(concat("data=", self.doc(buffer.data)))
         if buffer.strides:
             items.append(concat("strides=", self.listed(buffer.strides)))
-        if buffer.elem_offset is not None:
+        if buffer.elem_offset is not None and not self._own_offset(buffer, matches=bool(first), lasting=lasting):
             items.append(concat("elem_offset=", self.doc(buffer.elem_offset)))
         if buffer.scope != "global":
             items.append(f'scope="{buffer.scope}"')
@@ -266,6 +266,16 @@ class Printer:
         elif buffer.layout is not None:
             items.append(concat("layout=", self.doc(buffer.layout)))
         return bracket("(", [*items, *last], ")")
+
+    def _own_offset(self, buffer: tir.Buffer, *, matches: bool, lasting: bool) -> bool:
+        """Whether the offset is a variable that the buffer defines: one that `offset_factor=` alone would make."""
+        offset = buffer.elem_offset
+        if not matches or not isinstance(offset, prim.Var) or not buffer.offset_factor or self.names.get(offset):
+            return False
+        if offset.dtype is not (buffer.shape[0].dtype if buffer.shape else prim.INT32):
+            return False
+        self.names.bind(offset, f"{self.names.get(buffer)}.elem_offset", lasting=lasting)
+        return True
 
     def dims(self, values: tuple[prim.PrimExpr, ...]) -> Doc:
         """`(n, 784)`; one dimension keeps its comma."""

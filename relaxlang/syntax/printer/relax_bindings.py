@@ -10,13 +10,15 @@ from __future__ import annotations
 from relaxlang.ir import prim, relax
 from relaxlang.ir.attrs import Attrs
 from relaxlang.ir.struct_info import OBJECT, FuncStructInfo, StructInfo
+from relaxlang.ir.structural import same_struct_info
 from relaxlang.syntax.document import Doc, bracket, concat
 from relaxlang.syntax.printer.core import Printer, emits
+from relaxlang.syntax.printer.sources import declares_result
 from relaxlang.syntax.printer.types import annotation_needed, standing_alone
 from relaxlang.syntax.printer.values import mapping_doc
 from relaxlang.syntax.scalars import string_text
 from relaxlang.syntax.spellings import attribute_key
-from relaxlang.syntax.struct_info import call_result, unify
+from relaxlang.syntax.struct_info import bound_vars, call_result, erase, unify
 
 _LEAVES = (
     relax.Var, relax.Constant, relax.ShapeExpr, relax.PrimValue, relax.StringImm, relax.DataTypeImm, relax.GlobalVar,
@@ -196,7 +198,8 @@ def emit_function(p: Printer, node: relax.Function, name: str, *, nested: bool, 
     p.head = p.slot()
     p.quoting = p.options.dialect is not None
     items = [concat(text, ": ", p.doc(info)) for text, info in zip(params, infos)]
-    returns: Doc = concat(" -> ", p.doc(node.ret_struct_info), ":") if node.ret_struct_info is not None else ":"
+    result = None if _is_inferred(p, node) else node.ret_struct_info
+    returns: Doc = concat(" -> ", p.doc(result), ":") if result is not None else ":"
     p.quoting = False
     p.indent -= 1
     p.lines.insert(at, (p.indent, concat(f"def {name}", bracket("(", items, ")"), returns)))
@@ -213,6 +216,17 @@ def emit_function(p: Printer, node: relax.Function, name: str, *, nested: bool, 
     p.indent -= 1
     p.head = outer_head
     p.names.leave()
+
+
+def _is_inferred(p: Printer, node: relax.Function) -> bool:
+    """Whether a release shall infer the result, as it would from the source: the body gives it."""
+    inferred, result = node.body.struct_info, node.ret_struct_info
+    if p.options.dialect is None or inferred is None or result is None or declares_result(node):
+        return False
+    if same_struct_info(inferred, result):
+        return True
+    known = bound_vars(tuple(info for param in node.params if (info := param.struct_info) is not None))
+    return same_struct_info(erase(inferred, known, set(node.params)), result)
 
 
 def _decorator(node: relax.Function, nested: bool, symbol: str | None) -> Doc:

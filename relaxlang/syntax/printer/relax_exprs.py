@@ -160,7 +160,7 @@ def _plain(p: Printer, value: relax.Expr) -> Doc:
         number = value.value
         if isinstance(number, prim.IntImm) and number.of in (prim.INT64, prim.BOOL):
             return str(number.value) if number.of is prim.INT64 else str(bool(number.value))
-        if isinstance(number, prim.FloatImm) and number.of is prim.FLOAT32 and isfinite(number.value):
+        if isinstance(number, prim.FloatImm) and number.of.name == "float64" and isfinite(number.value):
             return float_text(number.value)
     return p.doc(value)
 

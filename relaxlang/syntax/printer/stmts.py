@@ -14,6 +14,7 @@ from relaxlang.ir.intrinsics import COORDINATES
 from relaxlang.syntax.document import Doc, bracket, concat
 from relaxlang.syntax.printer.core import Printer, emits, owns_data
 from relaxlang.syntax.printer.exprs import element
+from relaxlang.syntax.printer.sources import is_assignment
 from relaxlang.syntax.printer.values import array_doc, keyed_doc, list_doc, mapping_doc
 from relaxlang.syntax.scalars import string_text
 
@@ -122,7 +123,7 @@ def _let_head(p: Printer, node: tir.LetStmt, flat: bool) -> Doc:
         kind = f'T.handle("{of.element}", "{of.scope}")' if of is not None else f"T.{node.var.dtype}"
         if isinstance(node.var, prim.SizeVar):
             kind = p.var_type(node.var)
-        if p.since("tvm-0.24"):
+        if p.since("tvm-0.24") and not (p.since("tvm-0.26") and is_assignment(node) and of is None):
             kind = f"T.let[{kind}]"
         return concat(f"{p.define(node.var, node.var.name)}: {kind} = ", value)
     plain = node.var.__class__ is prim.Var and node.var.pointer is None and node.var.dtype is node.value.dtype
