@@ -4,7 +4,8 @@ A dataclass would do, but its generated constructor is twice as slow, and its `_
 deep trees. A node class lists its fields as annotations; the decorator generates
 
 - a constructor (positional or by keyword, defaults allowed), with a trailing keyword `span`;
-- `__slots__`, `__match_args__`, and `FIELDS`, the tuple of field names without `span`;
+- `__slots__`, `__match_args__`, `FIELDS`, the tuple of field names without `span`, and `PARTS`, those of them that may
+  hold nodes by their types;
 - for classes with `HASHED = True`, a `_hash` computed once, at construction, from the fields;
 - for classes with `DERIVED = {slot: expression}`, slots filled at construction from an expression over the fields.
 
@@ -44,6 +45,7 @@ class Node:
     if TYPE_CHECKING:
         span: Span | None = _keyword_only(default=None, kw_only=True)
     FIELDS: ClassVar[tuple[str, ...]] = ()
+    PARTS: ClassVar[tuple[str, ...]] = ()
     HASHED: ClassVar[bool] = False
     DERIVED: ClassVar[dict[str, str]] = {}
 
@@ -70,18 +72,20 @@ def _short(value: object) -> str:
 def node(cls: type[_T]) -> type[_T]:
     """Turn a class with annotated fields into a node class (see the module's text)."""
     inherited: dict[str, Any] = dict(getattr(cls, "_DEFAULTS", {}))
-    fields = list(getattr(cls, "FIELDS", ()))
+    fields, parts = list(getattr(cls, "FIELDS", ())), list(getattr(cls, "PARTS", ()))
     own = [n for n, t in cls.__dict__.get("__annotations__", {}).items() if "ClassVar" not in str(t) and n != "span"]
     body = {k: v for k, v in cls.__dict__.items() if k not in ("__dict__", "__weakref__")}
     for name in own:
         if name in body:
             inherited[name] = body.pop(name)
     fields += [n for n in own if n not in fields]
+    parts += [n for n in own if n not in parts and not _is_plain(cls.__dict__["__annotations__"][n])]
     taken = {slot for base in cls.__mro__ for slot in getattr(base, "__slots__", ())}
     new_slots = tuple(n for n in (*own, *cls.DERIVED) if n not in taken)  # type: ignore[attr-defined]
     body.update(
         __slots__=new_slots,
         FIELDS=tuple(fields),
+        PARTS=tuple(n for n in fields if n in parts),
         _DEFAULTS=inherited,
         __match_args__=tuple(fields),
         __qualname__=cls.__qualname__,
@@ -91,6 +95,14 @@ def node(cls: type[_T]) -> type[_T]:
     if _FREEZE:
         made.__setattr__ = _refuse
     return made  # type: ignore[no-any-return]
+
+
+_PLAIN = frozenset({"str", "int", "float", "bool", "DType", "None"})
+
+
+def _is_plain(annotation: object) -> bool:
+    """Whether a field of this type holds no nodes."""
+    return all(part.strip() in _PLAIN for part in str(annotation).split("|"))
 
 
 def same_fields(a: Node, b: Node) -> bool:

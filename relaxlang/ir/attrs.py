@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import ItemsView, Iterator, Mapping
 from typing import Any
 
 
@@ -26,6 +26,15 @@ class Attrs(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self._items)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._items
+
+    def get(self, key: str, default: Any = None) -> Any:
+        return self._items.get(key, default)
+
+    def items(self) -> ItemsView[str, Any]:
+        return self._items.items()
 
     def __hash__(self) -> int:
         return hash(frozenset(self._items))

@@ -83,63 +83,87 @@ class Rewriter(_Dispatch):
 
     def below(self, node: _N) -> _N:
         """The node with its children rewritten; the same object when none changed."""
-        cls = cast(Any, node.__class__)
-        changed, values = False, []
-        for name in _fields(cls):
+        changes: dict[str, Any] = {}
+        for name in _parts(node.__class__):
             old = getattr(node, name)
-            new = self.value(old)
-            changed = changed or new is not old
-            values.append((name, new))
-        if not changed:
-            return node
-        made: _N = cls(**dict(values), span=cast(Any, node).span)
-        return made
+            kind = _KINDS[old.__class__]
+            if kind is not _PLAIN:
+                new = self.visit(old) if kind is _NODE else self.value(old)
+                if new is not old:
+                    changes[name] = new
+        return cast(Any, node).replace(**changes) if changes else node
 
     def value(self, value: Any) -> Any:
         """A field's value, rewritten: a node, a tuple or mapping of nodes, or plain data (kept)."""
-        if isinstance(value, Node):
+        kind = _KINDS[value.__class__]
+        if kind is _NODE:
             return self.visit(value)
-        if value.__class__ is tuple:
+        if kind is _TUPLE:
             items = [self.value(v) for v in value]
             for old, new in zip(value, items):
                 if old is not new:
                     return tuple(items)
             return value
+        if kind is _PLAIN or not value:
+            return value
         if isinstance(value, Attrs):
             pairs = {k: self.value(v) for k, v in value.items()}
             return value if all(pairs[k] is v for k, v in value.items()) else Attrs(pairs)
-        if isinstance(value, Mapping):
-            mapped = {self.value(k): self.value(v) for k, v in value.items()}
-            same = all(mapped.get(k) is v for k, v in value.items())
-            return value if same else mapped
-        return value
+        mapped = {self.value(k): self.value(v) for k, v in value.items()}
+        same = all(mapped.get(k) is v for k, v in value.items())
+        return value if same else mapped
 
 
-def children(node: Node) -> Iterator[Node]:
-    """The nodes in the fields of a node, in order; through tuples and mappings."""
-    for name in _fields(node.__class__):
-        yield from _nodes(getattr(node, name))
+# --- the parts of a node ----------------------------------------------------------------------------------------------
+_PLAIN, _NODE, _TUPLE, _MAPPING = "plain", "node", "tuple", "mapping"
 
 
-def _fields(cls: type) -> tuple[str, ...]:
+class _Kinds(dict[type, str]):
+    """What values of a class mean to a walk; looking it up is several times as fast as `isinstance`."""
+
+    def __missing__(self, cls: type) -> str:
+        kind = _NODE if issubclass(cls, Node) else _MAPPING if issubclass(cls, Mapping) else _PLAIN
+        self[cls] = kind
+        return kind
+
+
+_KINDS = _Kinds({tuple: _TUPLE})
+
+
+def _parts(cls: type) -> tuple[str, ...]:
+    """The names of the fields that may hold nodes."""
     try:
-        return cast(Any, cls).FIELDS  # type: ignore[no-any-return]
+        return cast(Any, cls).PARTS  # type: ignore[no-any-return]
     except AttributeError:
         text = f"the IR is walked through from one of its nodes, such as `mod['main']`, not from a `{cls.__name__}`"
         raise TypeError(text) from None
 
 
-def _nodes(value: Any) -> Iterator[Node]:
-    if isinstance(value, Node):
-        yield value
-    elif value.__class__ is tuple:
+def children(node: Node) -> list[Node]:
+    """The nodes in the fields of a node, in order; through tuples and mappings."""
+    found: list[Node] = []
+    for name in _parts(node.__class__):
+        value = getattr(node, name)
+        kind = _KINDS[value.__class__]
+        if kind is _NODE:
+            found.append(value)
+        elif kind is not _PLAIN:
+            _collect(value, found)
+    return found
+
+
+def _collect(value: Any, found: list[Node]) -> None:
+    """Append the nodes in a field's value."""
+    kind = _KINDS[value.__class__]
+    if kind is _NODE:
+        found.append(value)
+    elif kind is _TUPLE:
         for item in value:
-            yield from _nodes(item)
-    elif isinstance(value, Mapping):
+            _collect(item, found)
+    elif kind is _MAPPING:
         for key, item in value.items():
-            if isinstance(key, Node):
-                yield key
-            yield from _nodes(item)
+            _collect(key, found)
+            _collect(item, found)
 
 
 def walk(root: Node) -> Iterator[Node]:
@@ -149,13 +173,17 @@ def walk(root: Node) -> Iterator[Node]:
         node = stack.pop()
         yield node
         if node.__class__ not in LEAVES:
-            stack.extend(reversed(list(children(node))))
+            below = children(node)
+            below.reverse()
+            stack += below
 
 
 def free_vars(root: Node | tuple[Any, ...]) -> list[prim.Var]:
     """The scalar variables that occur in an expression, a struct info or a tuple of such, each once, in order."""
     found: dict[prim.Var, None] = {}
-    for start in _nodes(root):
+    starts: list[Node] = []
+    _collect(root, starts)
+    for start in starts:
         for node in walk(start):
             if isinstance(node, prim.Var):
                 found[node] = None
