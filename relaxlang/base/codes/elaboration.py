@@ -274,8 +274,9 @@ ELABORATION: dict[str, CodeInfo] = {
     ),
     "RLX0314": CodeInfo(
         "stored value has another type",
-        "A value is converted to the buffer's type by itself only where that keeps the number, as from integers to "
-        "floats.",
+        "A value is converted to the buffer's type by itself where that keeps the number, as from integers to floats. "
+        "From floats to integers it loses the fraction, which is a warning for an element of a buffer and an error for a "
+        "variable (`x = 0`, then `x = 0.5`); pointers are never converted.",
         '@T.prim_func\ndef f(A: T.Buffer((16,), "int32")):\n    A[0] = T.float32(1.5)\n',
         '@T.prim_func\ndef f(A: T.Buffer((16,), "int32")):\n    A[0] = T.Cast("int32", T.float32(1.5))\n',
     ),

@@ -159,7 +159,13 @@ def _match_buffer(
     of.matches = True
 
     def declare(body: BodyElaborator, name: str, span: Span | None) -> tir.Buffer:
-        return body.map_param(param, of.make(body, name, span), node.span)
+        first = body.buffer_map.get(param)
+        if first is None:
+            return body.map_param(param, of.make(body, name, span), node.span)
+        of.data = first.data  # a parameter that is matched again: another view of its memory
+        buffer = of.make(body, name, span)
+        body.wrap(lambda rest: tir.DeclBuffer(buffer, rest, span=node.span))
+        return buffer
 
     return Pending("buffer", declare)
 

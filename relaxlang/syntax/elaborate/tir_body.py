@@ -94,8 +94,6 @@ class BodyElaborator(Evaluator):
         """Declare the buffer of a handle parameter."""
         if param not in self.params:
             raise error("RLX0305", f"`{param.name}` is no parameter of the function", span)
-        if param in self.buffer_map:
-            raise error("RLX0305", f"`{param.name}` has a buffer already", span)
         self.buffer_map[param] = buffer
         return buffer
 
@@ -318,8 +316,36 @@ class BodyElaborator(Evaluator):
         else:
             raise error("RLX0305", f"only buffers can be stored to, not {describe(place)}", target.span)
         of = prim._load_type(buffer.dtype, indices)
-        stored = _as_stored(scalar(value, target.span, of.scalar), of, buffer, target.span)
+        stored = self.as_stored(scalar(value, target.span, of.scalar), of, buffer, target.span)
         self.items.append(tir.BufferStore(buffer, stored, indices, span=target.span))
+
+    def as_stored(self, value: PrimExpr, of: DType, buffer: tir.Buffer, span: Span | None) -> PrimExpr:
+        """The value in the buffer's type. Conversions that keep numbers what they are happen by themselves; from floats
+        to integers with a warning, as numpy does for the elements of an array, and not for a variable."""
+        if value.dtype is of or is_carried(value):
+            return value
+        if value.dtype.lanes != of.lanes:
+            if value.dtype.lanes != 1:
+                lanes = value.dtype.lanes
+                raise error("RLX0314", f"a vector of {lanes} is stored to {of.lanes} elements of `{buffer.name}`", span)
+            value = prim.Broadcast(value, of.lanes)
+        given, wanted = value.dtype.scalar, of.scalar
+        if given is wanted:
+            return value
+        truncates = given.is_float and not wanted.is_float
+        if given.is_handle or wanted.is_handle or truncates:
+            fatal = not truncates or wanted.is_handle or buffer in self.variables
+            found = Diagnostic(
+                "RLX0314", f"a `{given}` value is stored to `{buffer.name}`, which holds `{wanted}`", span,
+                level="error" if fatal else "warning", label=f"`{given}` here",
+                help=f'convert it: `T.Cast("{wanted}", …)`',
+            )  # fmt: skip
+            if fatal:
+                raise DiagnosticError([found])
+            self.unit.complain(found)
+        if isinstance(value, prim.FloatImm) and of.is_float:
+            return prim.FloatImm(of, value.value, span=span)
+        return prim.cast(value, of)
 
 
 def _literal_in(node: tree.Expr, text: str) -> tree.Expr:
@@ -339,22 +365,3 @@ def check_index(unit: Unit, buffer: tir.Buffer, at: int, extent: PrimExpr, span:
         what = f"index {at} is out of range for `{buffer.name}`, whose dimension here is {extent.value}"
         help = "indices count from 0; negative ones do not count from the end"
         unit.complain(Diagnostic("RLX0313", what, span, level="warning", help=help))
-
-
-def _as_stored(value: PrimExpr, of: DType, buffer: tir.Buffer, span: Span | None) -> PrimExpr:
-    """The value in the buffer's type. Conversions that keep numbers what they are happen by themselves."""
-    if value.dtype is of or is_carried(value):
-        return value
-    if value.dtype.lanes != of.lanes:
-        if value.dtype.lanes != 1:
-            raise error(
-                "RLX0314", f"a vector of {value.dtype.lanes} is stored to {of.lanes} elements of `{buffer.name}`", span
-            )
-        value = prim.Broadcast(value, of.lanes)
-    given, wanted = value.dtype.scalar, of.scalar
-    if given is wanted:
-        return value
-    if given.is_handle or wanted.is_handle or (given.is_float and not wanted.is_float):
-        raise error("RLX0314", f"a `{given}` value is stored to `{buffer.name}`, which holds `{wanted}`", span,
-                    label=f"`{given}` here", help=f'convert it: `T.Cast("{wanted}", …)`')  # fmt: skip
-    return prim.FloatImm(of, value.value, span=span) if isinstance(value, prim.FloatImm) else prim.cast(value, of)

@@ -163,7 +163,20 @@ def test_handles_and_strides() -> None:
 def test_conversions_on_store() -> None:
     store = func("A[0, 0] = B[0]").body
     assert isinstance(store, tir.BufferStore) and store.value.dtype is prim.FLOAT32
-    assert codes(HEAD + "    B[0] = A[0, 0]\n") == ["RLX0314"]
+    store = func("B[0] = A[0, 0]").body
+    assert isinstance(store, tir.BufferStore) and isinstance(store.value, prim.Cast) and store.value.dtype is prim.INT32
+    assert codes(HEAD + "    x = 1\n    x = 0.5\n    B[0] = x\n") == ["RLX0314"]
+
+
+def test_a_parameter_that_is_matched_twice() -> None:
+    """Both buffers are views of its memory."""
+    found = parse(
+        "@T.prim_func\ndef f(a: T.handle):\n    A = T.match_buffer(a, (2, 2))\n    B = T.match_buffer(a, (4,))\n"
+        "    B[3] = A[0, 1]\n"
+    )["f"]
+    assert isinstance(found, tir.PrimFunc) and isinstance(found.body, tir.DeclBuffer)
+    (first,) = found.buffer_map.values()
+    assert found.body.buffer.data is first.data and found.body.buffer.shape != first.shape
 
 
 def test_static_conditions_are_decided() -> None:
