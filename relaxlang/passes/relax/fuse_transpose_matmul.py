@@ -11,20 +11,24 @@ from relaxlang.analysis.stages import stages_of
 from relaxlang.analysis.uses import variable_uses
 from relaxlang.ir import prim, relax
 from relaxlang.ir.module import IRModule
-from relaxlang.ir.tir import PrimFunc
-from relaxlang.ir.visit import on
+from relaxlang.ir.tir import Buffer, PrimFunc
+from relaxlang.ir.visit import free_vars, on
 from relaxlang.ops import default_operators
 from relaxlang.passes.base import Pass, PassContext
 from relaxlang.passes.relax.fuse_ops import Outliner
 from relaxlang.passes.relax.fuse_tir import FuseTIR
+
+SMALL = 1 << 20
+"""Bytes of a matrix that may be read across its lines again and again: a usual second-level cache."""
 
 
 @dataclass(frozen=True)
 class FuseTransposeMatmul(Pass):
     """Join kernels that only permute the axes of a matrix with the contraction that alone uses the result.
 
-    The contraction then reads the matrix in its own layout, without a copy. Kernels are told by what they do: run it
-    after `legalize-ops`.
+    The contraction then reads the matrix in its own layout, without a copy of the whole. A large first factor whose
+    lines lie across memory stays apart: reading it so would take longer than a copy. Kernels are told by what they do:
+    run it after `legalize-ops`.
 
     Before:
 
@@ -126,14 +130,25 @@ class _Joiner(Outliner):
             alone = isinstance(binding.var, relax.DataflowVar) and self.uses[binding.var] == 1
             if alone and _permutes(found[1]) and not self.written & {binding.var, *_args(binding)}:
                 permuted[binding.var] = binding
-            first = [permuted[a] for a in _args(binding) if a in permuted]
-            if first and self.kernels.kind(*found) is OpPattern.OUT_EWISE_FUSABLE:
+            contracts = self.kernels.kind(*found) is OpPattern.OUT_EWISE_FUSABLE
+            args = [(p, permuted[a]) for p, a in zip(found[1].params, _args(binding)) if contracts and a in permuted]
+            first = [one for param, one in args if self.suits(one, found[1], param)]
+            if first:
                 gone.update(first)
                 made.append(self.outlined([*first, binding]))
             else:
                 made.append(binding)
         kept = tuple(b for b in made if b not in gone)
         return node.replace(bindings=kept) if gone else node
+
+    def suits(self, binding: relax.VarBinding, func: PrimFunc, param: prim.Var) -> bool:
+        """Whether a contraction may as well read a permuted matrix, its parameter `param`, where it is.
+
+        The factor that the last axis of the result runs through is read in panels, whose copies may turn it. The other
+        one is read a few rows at a time, which is slow across the memory of a large matrix."""
+        found = self.kernels.kernel(binding.value)
+        assert found is not None
+        return _keeps_lines(found[1]) or _gives_columns(func, param) or _bytes(func.buffer_map[param]) <= SMALL
 
 
 def _args(binding: relax.VarBinding) -> tuple[relax.Expr, ...]:
@@ -152,3 +167,31 @@ def _permutes(func: PrimFunc) -> bool:
         return False
     axes = [i for i in store.indices if isinstance(i, prim.Var)]
     return len(axes) == len(load.indices) == len(store.indices) and {*load.indices} == {*axes}
+
+
+def _keeps_lines(func: PrimFunc) -> bool:
+    """Whether a permutation leaves the last axis the last."""
+    stages = stages_of(func)
+    assert stages is not None
+    store = stages.stages[0].stores[0]
+    load = store.value
+    return isinstance(load, prim.BufferLoad) and bool(load.indices) and load.indices[-1] is store.indices[-1]
+
+
+def _gives_columns(func: PrimFunc, param: prim.Var) -> bool:
+    """Whether the last axis of a product runs through a parameter of its kernel."""
+    stages = stages_of(func)
+    for stage in () if stages is None else stages.stages:
+        column = stage.stores[0].indices[-1:]
+        loads = [one for one in stage.loads() if one.buffer is func.buffer_map[param]]
+        if stage.is_reduction and loads:
+            return all(v in free_vars(one.indices) for one in loads for v in column)
+    return False
+
+
+def _bytes(buffer: Buffer) -> float:
+    """How large a buffer is; infinite when that is not known."""
+    count: float = buffer.dtype.itemsize
+    for dim in buffer.shape:
+        count *= dim.value if isinstance(dim, prim.IntImm) else float("inf")
+    return count
