@@ -58,7 +58,8 @@ class BufferSpec:
         elif not isinstance(data, prim.Var):
             raise error("RLX0305", f"`data` must be a pointer variable, not {describe(data)}", self.span)
         scope = data.pointer.scope if data.pointer is not None and self.data is not None else self.scope
-        strides = tuple(body.stride(s, self.span) for s in self.strides)
+        own = self.matches and body.block is not body.root  # each buffer of a region has strides of its own
+        strides = tuple(body.stride(s, self.span, own=own) for s in self.strides)
         offset = self.elem_offset
         if offset is None and self.matches and self.offset_factor:  # wherever the first element lies
             offset = prim.Var(f"{name}_elem_offset", self.shape[0].dtype if self.shape else prim.INT32, span=span)

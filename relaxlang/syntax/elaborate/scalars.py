@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from relaxlang.arith.analyzer import Analyzer
 from relaxlang.arith.index_map import IndexMap
 from relaxlang.base.dtype import DType
 from relaxlang.base.node import Node
@@ -91,7 +92,9 @@ def extent_between(start: PrimExpr, stop: PrimExpr) -> PrimExpr:
         return stop
     if isinstance(stop, prim.Add) and stop.a == start:
         return stop.b
-    return prim.Sub(stop, start)
+    extent = prim.Sub(stop, start)
+    known = Analyzer().simplify(extent)  # `i * 16` to `(i + 1) * 16`
+    return known if isinstance(known, prim.IntImm) else extent
 
 
 def as_range(value: Any, span: Span | None) -> tir.Range:

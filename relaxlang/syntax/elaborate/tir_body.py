@@ -97,10 +97,10 @@ class BodyElaborator(Evaluator):
         self.buffer_map[param] = buffer
         return buffer
 
-    def stride(self, value: Any, span: Span | None) -> PrimExpr:
-        """A stride; a string names a variable, new ones are int32."""
+    def stride(self, value: Any, span: Span | None, *, own: bool = False) -> PrimExpr:
+        """A stride; a string names a variable, new ones are int32; with `own` it always is a new one."""
         if isinstance(value, str):
-            made = self.signature_vars.get(value)
+            made = None if own else self.signature_vars.get(value)
             if made is None:
                 made = self.signature_vars[value] = prim.Var(value, prim.INT32, span=span)
             return made
@@ -143,11 +143,16 @@ class BodyElaborator(Evaluator):
 
     def call(self, function: Any, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> Any:
         if isinstance(function, GlobalVar):
-            declared = self.unit.functions.get(function.name)
-            made = declared.function if declared is not None else None
-            result = made.ret_type if isinstance(made, tir.PrimFunc) else None
-            return call_function(function, result, args, node.span)
+            return call_function(function, self._result_of(function), args, node.span)
         return super().call(function, args, kwargs, node)
+
+    def _result_of(self, function: GlobalVar) -> DType | None:
+        """What a kernel of the module returns, as its header says; it may stand further down."""
+        declared = self.unit.functions.get(function.name)
+        if declared is None or declared.node is None or declared.node.returns is None or not declared.is_prim:
+            return None
+        of = self.expr(declared.node.returns, self.here or Scope())
+        return of if isinstance(of, DType) and of is not prim.VOID else None
 
     def item(self, value: Any, index: Any, span: Span | None) -> Any:
         if isinstance(value, prim.Call) and value.op in COORDINATES and isinstance(index, int):

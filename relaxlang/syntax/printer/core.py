@@ -190,7 +190,8 @@ class Printer:
         if isinstance(value, prim.IntImm) and value.of.is_int:
             return str(value.value) if value.of is self.int_dtype else f"T.{value.of}({value.value})"
         doc = self.doc(value)
-        if self.quoting and not (isinstance(value, prim.Var) and self.since("tvm-0.27")) and free_vars(value):
+        is_type_var = isinstance(value, prim.Var) and self.names.get(value) in self.type_vars
+        if self.quoting and not is_type_var and free_vars(value):
             text = render([(0, doc)], sys.maxsize).text.strip()
             return f"'{text}'" if '"' in text else string_text(text)  # an expression in a string has no escapes
         return doc

@@ -27,7 +27,8 @@ def _var(p: Printer, node: prim.Var) -> Doc:
 
 @prints(prim.IntImm)
 def _int(p: Printer, node: prim.IntImm) -> Doc:
-    return str(node.value) if node.of is prim.INT32 else typed_constant(node)
+    bare = node.of is prim.INT32 or (node.of.is_handle and p.options.dialect is not None)
+    return str(node.value) if bare else typed_constant(node)
 
 
 @prints(prim.FloatImm)
@@ -77,7 +78,7 @@ def _call(p: Printer, node: prim.Call) -> tuple[Doc, int]:
     if row is None:
         if node.op.startswith("carried."):
             return _carried_argument(p, node.op.removeprefix("carried."), args), ATOM
-        items = [p.doc(a) for a in args]
+        items = [_carried_item(p, a) for a in args]
         if node.of is not carried_type(node.op, args):
             items.append(f'dtype="{node.of}"')
         return bracket(f"{node.op}(" if node.op.startswith("Tx.") else f"T.{node.op}(", items, ")"), ATOM
@@ -102,10 +103,29 @@ def _call(p: Printer, node: prim.Call) -> tuple[Doc, int]:
     return bracket(f"{p.spell('T.' + node.op)}(", docs, ")"), ATOM
 
 
+def pointer_call(p: Printer, node: prim.PrimExpr, pointer: prim.PointerType | None) -> Doc | None:
+    """A call that states its result, where that is a pointer: since TVM 0.26 it says what it points to."""
+    if pointer is None or not isinstance(node, prim.Call) or not node.of.is_handle or not p.since("tvm-0.26"):
+        return None
+    row = INTRINSICS.get(node.op) if isinstance(node.op, str) else None
+    if row is None or row.result not in ("explicit", "last"):
+        return None
+    of = f'T.handle("{pointer.element}", "{pointer.scope}").ty'
+    args = [p.doc(a) for a in node.args]
+    return bracket(f"T.{node.op}(", [of, *args] if row.result == "explicit" else [*args, of], ")")
+
+
 def _by_erf(x: prim.PrimExpr) -> prim.BinaryOp:
     """`normcdf`, which no release of TVM has, less exactly."""
     half, one, scale = (prim.const(c, x.dtype) for c in (0.5, 1.0, 0.7071067811865476))
     return prim.Mul(half, prim.Add(one, prim.Call(x.dtype, "erf", (prim.Mul(x, scale),))))
+
+
+def _carried_item(p: Printer, arg: prim.PrimExpr) -> Doc:
+    """An argument of a carried call; releases take `True` there for what they need it to be."""
+    if isinstance(arg, prim.IntImm) and arg.of.is_bool and p.options.dialect is not None:
+        return str(bool(arg.value))
+    return p.doc(arg)
 
 
 def _carried_argument(p: Printer, kind: str, args: tuple[prim.PrimExpr, ...]) -> Doc:
@@ -116,6 +136,13 @@ def _carried_argument(p: Printer, kind: str, args: tuple[prim.PrimExpr, ...]) ->
         return p.listed(args)
     if kind == "tuple":
         return bracket("(", [p.doc(a) for a in args], ")", lone_comma=True)
+    if kind == "name" and isinstance(args[0], prim.StringImm):
+        return args[0].value
+    if kind == "attribute" and isinstance(args[1], prim.StringImm):
+        return concat(p.doc(args[0]), ".", args[1].value)
+    if kind in ("call", "index"):
+        opening, closing = "()" if kind == "call" else "[]"
+        return concat(p.doc(args[0]), bracket(opening, [p.doc(a) for a in args[1:]], closing, trailing=False))
     if kind == "item":
         return concat(p.doc(args[0]), "[", _side(p, args[1], ATOM), "]")
     if kind == "keyword" and isinstance(args[0], prim.StringImm):

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from relaxlang.ir import prim, relax
 from relaxlang.ir.attrs import Attrs
-from relaxlang.ir.struct_info import OBJECT, FuncStructInfo, StructInfo
+from relaxlang.ir.struct_info import OBJECT, FuncStructInfo, PrimStructInfo, StructInfo
 from relaxlang.ir.structural import same_struct_info
 from relaxlang.syntax.document import Doc, bracket, concat
 from relaxlang.syntax.printer.core import Printer, emits
-from relaxlang.syntax.printer.sources import declares_result
+from relaxlang.syntax.printer.sources import declares_result, is_cast
 from relaxlang.syntax.printer.types import annotation_needed, standing_alone
 from relaxlang.syntax.printer.values import mapping_doc
 from relaxlang.syntax.scalars import string_text
@@ -89,6 +89,9 @@ def _emit_match_cast(p: Printer, node: relax.MatchCast, var: relax.Var) -> None:
         for dim in standing_alone(node.struct_info):
             p.define_dimension(dim, lasting=True)
     info = p.doc(node.struct_info)
+    if p.options.dialect is not None and not is_cast(node):
+        p.line(concat(p.define(var, var.name), ": ", info, " = ", value))
+        return
     call = bracket(f"{p.spell('R.match_cast')}(", [value, info], ")")
     p.line(concat(_target(p, var, node.struct_info), " = ", call))
 
@@ -189,6 +192,8 @@ def emit_function(p: Printer, node: relax.Function, name: str, *, nested: bool, 
     if not nested:
         p.dimension_names.clear()
     infos = [param.struct_info for param in node.params]
+    for param in node.params:
+        _define_number(p, param)
     for info in infos:
         for dim in standing_alone(info):
             p.define_dimension(dim)
@@ -209,13 +214,36 @@ def emit_function(p: Printer, node: relax.Function, name: str, *, nested: bool, 
         p.line(concat("R.func_attr(", mapping_doc(p, attrs), ")"))
     here, used = len(p.lines), p.uses_module
     p.uses_module = used and nested
-    p.emit(node.body)
+    p.emit(_body(p, node))
     if p.uses_module and not nested and p.module is not None:
         p.lines.insert(here, (p.indent, f"cls = {p.module_name}"))
     p.uses_module = p.uses_module or used
     p.indent -= 1
     p.head = outer_head
     p.names.leave()
+
+
+def _define_number(p: Printer, param: relax.Var) -> None:
+    """Since TVM 0.27 a parameter that is a number is the dimension of its name."""
+    info = param.struct_info
+    if p.since("tvm-0.27") and isinstance(info, PrimStructInfo) and isinstance(info.value, prim.Var):
+        if p.names.get(info.value) is None:
+            p.names.bind(info.value, p.define(param, param.name))
+
+
+def _body(p: Printer, node: relax.Function) -> relax.SeqExpr:
+    """The body; for a release without a last cast that the declared result implies."""
+    body = node.body
+    last = body.blocks[-1].bindings[-1] if body.blocks and body.blocks[-1].bindings else None
+    if p.options.dialect is None or not isinstance(last, relax.MatchCast) or last.var is not body.body:
+        return body
+    result = node.ret_struct_info
+    if is_cast(last) or result is None or not same_struct_info(last.struct_info, result) or not declares_result(node):
+        return body
+    if isinstance(body.blocks[-1], relax.DataflowBlock) or not isinstance(last.value, relax.Var):
+        return body
+    kept = body.blocks[-1].replace(bindings=body.blocks[-1].bindings[:-1])
+    return body.replace(blocks=(*body.blocks[:-1], kept), body=last.value)
 
 
 def _is_inferred(p: Printer, node: relax.Function) -> bool:

@@ -9,7 +9,7 @@ from relaxlang.ir import struct_info as si
 from relaxlang.syntax.document import Doc, bracket, concat
 from relaxlang.syntax.printer.core import Printer, prints
 from relaxlang.syntax.printer.exprs import global_name
-from relaxlang.syntax.printer.values import constant_doc, value_doc
+from relaxlang.syntax.printer.values import constant_doc, list_doc, value_doc
 from relaxlang.syntax.scalars import float_text, string_text
 from relaxlang.syntax.spellings import LOST_KEYWORDS
 
@@ -107,7 +107,7 @@ def _item(p: Printer, node: relax.TupleGetItem) -> Doc:
 @prints(relax.Call)
 def _call(p: Printer, node: relax.Call) -> Doc:
     op = node.op
-    if isinstance(op, relax.ExternFunc):
+    if isinstance(op, relax.ExternFunc) and (p.options.dialect is None or _is_plain_extern(op)):
         first = string_text(op.name) if _is_plain_extern(op) else p.doc(op)
         return bracket("R.call_packed(", [first, *_args(p, node.args), *_rest(p, node)], ")")
     if not isinstance(op, relax.Op):
@@ -123,7 +123,8 @@ def _call(p: Printer, node: relax.Call) -> Doc:
         device = f"R.device({string_text(attrs['device_type'])}, {attrs['index']})"
         return bracket("R.hint_on_device(", [p.doc(args[0]), device, string_text(attrs["memory_scope"])], ")")
     if name == "dist.const":
-        return bracket("R.dist.const(", [p.doc(args[0]), *[p.doc(s) for s in node.sinfo_args]], ")")
+        data = list_doc(args[0].data) if isinstance(args[0], relax.Constant) and args[0].data.ndim == 0 else None
+        return bracket("R.dist.const(", [data or p.doc(args[0]), *[p.doc(s) for s in node.sinfo_args]], ")")
     if name not in _OUT_SINFO:
         return bracket(f"R.{name}(", [*first_args, *_op_args(p, name, args), *_rest(p, node)], ")")
     keep = 2 - len(first_args)
@@ -174,7 +175,10 @@ def _rest(p: Printer, node: relax.Call) -> list[Doc]:
         text = f'"{value}"' if value.__class__.__name__ == "DType" else value_doc(p, value)
         items.append(concat(key, "=", text))
     if node.sinfo_args:
-        infos = bracket("(", [p.doc(s) for s in node.sinfo_args], ")", lone_comma=True)
+        # This one alone wants no bare `R.Object`.
+        end = "()" if isinstance(node.op, relax.Op) and node.op.name == "call_inplace_packed" else ""
+        docs = [concat(p.doc(s), end if isinstance(s, si.ObjectStructInfo) else "") for s in node.sinfo_args]
+        infos = bracket("(", docs, ")", lone_comma=True)
         items.append(concat(p.spell("sinfo_args"), "=", infos))
     return items
 

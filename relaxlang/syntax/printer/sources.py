@@ -1,40 +1,70 @@
 """What the source of a node said where the IR says the same either way.
 
 Releases of TVM infer less or keep more than the IR here: a result that is not declared is inferred, by each in its own
-way; `x = 1` in a kernel is memory of one element, and `x: T.let[T.int32] = 1` is not. What a release reads of the print
-should be what it reads of the source, so the print for a release looks there. Nodes that a pass made have no source,
-and what they say is written out.
+way, and so is what a binding gives; `x = 1` in a kernel is memory of one element, and `x: T.let[T.int32] = 1` is not.
+What a release reads of the print should be what it reads of the source, so the print for a release looks there. Nodes
+that a pass made have no source, and what they say is written out.
 """
 
 from __future__ import annotations
 
 import re
 
+from relaxlang.base.source import Span
 from relaxlang.ir import relax, tir
 
-_HEADER = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|#[^\n]*|[()\[\]{}]|->|:')
-_ASSIGNMENT = re.compile(r"\w+(?: *, *\w+)* *(?:: *(T\.let|T\.Let)?[^=\n]*)?= *(T\.[Bb]ind\b)?")
+_TOKEN = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|#[^\n]*|[()\[\]{}\n=:]|->')
+_NAME = re.compile(r"\w+")
+_LET = re.compile(r" *T\.[Ll]et\b")
+_BIND = re.compile(r" *T\.[Bb]ind\b")
+_CAST = re.compile(r" *[\w.]*match_(?:cast|shape)\b")
 
 
 def declares_result(function: relax.Function) -> bool:
     """Whether the function's header has `-> …`; a function without a source has."""
-    span = function.span
+    return function.span is None or _next(function.span, ("->", ":"))[0] == "->"
+
+
+def annotates(var: relax.Var) -> bool:
+    """Whether the binding of a variable states its struct info."""
+    return var.span is not None and var.span.text.isidentifier() and _next(var.span, (":", "=", "\n"))[0] == ":"
+
+
+def is_cast(binding: relax.MatchCast) -> bool:
+    """Whether a cast was written as one: an annotation that says more than is known is a cast too."""
+    span = binding.span
     if span is None:
         return True
+    at = _next(span, ("=", "\n"))[1] if span.text.isidentifier() else span.start
+    return _CAST.match(span.source.text, at) is not None
+
+
+def is_annotated(let: tir.LetStmt) -> bool | None:
+    """Whether the assignment that a let was written as, `x = 1` or `x: T.int32 = 1`, states a type; None for others."""
+    span = let.span
+    name = _NAME.match(span.source.text, span.start) if span is not None else None
+    if span is None or name is None:
+        return None
+    start = Span(span.source, span.start, name.end())
+    token, after = _next(start, (":", "=", "\n"))
+    annotated = token == ":"
+    if annotated and not _LET.match(span.source.text, after):
+        token, after = _next(start, ("=", "\n"))
+    return annotated if token == "=" and not _BIND.match(span.source.text, after) else None
+
+
+def _next(span: Span, stops: tuple[str, ...]) -> tuple[str, int]:
+    """The first of some tokens that follows a place outside of brackets, and where it ends; a bracket that closes what
+    was open before ends the search."""
     depth = 0
-    for found in _HEADER.finditer(span.source.text, span.end):
+    for found in _TOKEN.finditer(span.source.text, span.end):
         token = found.group()
         if token in "([{":
             depth += 1
         elif token in ")]}":
             depth -= 1
-        elif depth == 0 and token in ("->", ":"):
-            return token == "->"
-    return True
-
-
-def is_assignment(let: tir.LetStmt) -> bool:
-    """Whether the let was written as an assignment, `x = 1` or `x: T.int32 = 1`."""
-    span = let.span
-    found = _ASSIGNMENT.match(span.source.text, span.start) if span is not None else None
-    return found is not None and found.group(1) is None and found.group(2) is None
+            if depth < 0:
+                break
+        elif depth == 0 and token in stops:
+            return token, found.end()
+    return "", span.end

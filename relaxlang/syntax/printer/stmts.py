@@ -13,8 +13,8 @@ from relaxlang.ir import prim, tir
 from relaxlang.ir.intrinsics import COORDINATES
 from relaxlang.syntax.document import Doc, bracket, concat
 from relaxlang.syntax.printer.core import Printer, emits, owns_data
-from relaxlang.syntax.printer.exprs import element
-from relaxlang.syntax.printer.sources import is_assignment
+from relaxlang.syntax.printer.exprs import element, pointer_call
+from relaxlang.syntax.printer.sources import is_annotated
 from relaxlang.syntax.printer.values import array_doc, keyed_doc, list_doc, mapping_doc
 from relaxlang.syntax.scalars import string_text
 
@@ -40,8 +40,11 @@ def tail(p: Printer, body: tir.Stmt) -> None:
                 _inner(p, stmt)
             body = body.seq[-1]
         elif isinstance(body, tir.LetStmt) and p.names.get(body.var) is not None:
-            _inner(p, body)  # the variable is defined already: only `var=` can say so
-            return
+            if not p.since("tvm-0.24"):
+                _inner(p, body)  # the variable is defined already: only `var=` can say so
+                return
+            p.line(bracket("T.bind(", [p.doc(body.value), f"var={p.name(body.var)}"], ")"))
+            body = body.body
         elif isinstance(body, tir.Allocate) and _is_buffer(p, body):
             body = _allocated_buffer(p, body)
         elif isinstance(body, _SCOPED):
@@ -67,6 +70,8 @@ def _inner(p: Printer, stmt: tir.Stmt) -> None:
     """A statement that others follow in its scope."""
     if isinstance(stmt, tir.Allocate) and _is_buffer(p, stmt):
         tail(p, stmt)  # its scope may reach further than it has to
+    elif isinstance(stmt, tir.LetStmt) and p.since("tvm-0.24"):
+        tail(p, stmt)  # there is no `with` for it either
     elif isinstance(stmt, _SCOPED):
         p.names.enter()
         if (declared := _allocated(p, stmt)) is not None:  # there is no `with` for it: it lasts to the end of the scope
@@ -117,15 +122,18 @@ def _named(name: str, call: Doc, flat: bool) -> Doc:
 
 
 def _let_head(p: Printer, node: tir.LetStmt, flat: bool) -> Doc:
-    value = p.doc(node.value)
+    value = pointer_call(p, node.value, node.var.pointer) or p.doc(node.value)
     if flat:
         of = node.var.pointer
         kind = f'T.handle("{of.element}", "{of.scope}")' if of is not None else f"T.{node.var.dtype}"
         if isinstance(node.var, prim.SizeVar):
             kind = p.var_type(node.var)
-        if p.since("tvm-0.24") and not (p.since("tvm-0.26") and is_assignment(node) and of is None):
+        name, assigned = p.define(node.var, node.var.name), is_annotated(node) if p.since("tvm-0.26") else None
+        if assigned is False and node.var.dtype.is_handle and of is None:
+            return concat(f"{name} = ", value)  # the release knows better what it points to
+        if p.since("tvm-0.24") and (assigned is None or of is not None):
             kind = f"T.let[{kind}]"
-        return concat(f"{p.define(node.var, node.var.name)}: {kind} = ", value)
+        return concat(f"{name}: {kind} = ", value)
     plain = node.var.__class__ is prim.Var and node.var.pointer is None and node.var.dtype is node.value.dtype
     if plain and p.names.get(node.var) is None:
         return concat(f"with {p.spell('T.LetStmt')}(", value, f") as {p.define(node.var, node.var.name)}:")

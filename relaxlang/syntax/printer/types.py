@@ -8,6 +8,7 @@ from relaxlang.ir import prim, relax
 from relaxlang.ir import struct_info as si
 from relaxlang.syntax.document import Doc, bracket, concat
 from relaxlang.syntax.printer.core import Printer, prints
+from relaxlang.syntax.printer.sources import annotates
 from relaxlang.syntax.printer.values import vdevice_doc
 from relaxlang.syntax.scalars import string_text
 
@@ -19,7 +20,7 @@ def _object(p: Printer, node: si.ObjectStructInfo) -> Doc:
 
 @prints(si.PrimStructInfo)
 def _prim(p: Printer, node: si.PrimStructInfo) -> Doc:
-    if node.value is None:
+    if node.value is None or (p.since("tvm-0.27") and isinstance(node.value, prim.Var)):
         return f'R.Prim("{node.dtype}")'
     return concat("R.Prim(value=", p.dimension(node.value), ")")
 
@@ -45,7 +46,7 @@ def _tensor_items(p: Printer, node: si.TensorStructInfo) -> list[Doc]:
         items.append(p.doc(node.shape))
     if node.dtype is not None:
         items.append(f'"{node.dtype}"' if items else f'dtype="{node.dtype}"')
-    if not isinstance(node.shape, tuple) and node.ndim >= 0:
+    if node.ndim >= 0 and (node.shape is None or (p.options.dialect is None and not isinstance(node.shape, tuple))):
         items.append(f"ndim={node.ndim}")
     if node.vdevice is not None:
         items.append(concat("vdevice=", vdevice_doc(p, node.vdevice)))
@@ -112,6 +113,6 @@ def annotation_needed(p: Printer, var: relax.Var, inferred: si.StructInfo | None
 
     if var.struct_info is None:  # in a module that was read without checking
         return False
-    if p.options.types == "all" or inferred is None:
+    if p.options.types == "all" or inferred is None or (p.options.dialect is not None and annotates(var)):
         return True
     return not same_struct_info(var.struct_info, inferred)
