@@ -63,6 +63,8 @@ class Build:
             made = runtime_module(executable, link(executable))
         except (DiagnosticError, TypeError, ValueError, AttributeError, IndexError):
             return None  # of another format, or what it needs of this process is not there: building tells
+        if self._origin.seconds:  # its files were touched, and are the same all the same
+            self._origin.keep()
         made.exec_mode = exec_mode
         if isinstance(made, GraphExecutorFactory):
             made.linked = is_linked
@@ -106,14 +108,16 @@ def build_of(mod: IRModule, arguments: tuple[Any, ...], pipeline: object, contex
     settings = (context.target, context.opt_level, sorted(context.disabled), context.config)
     try:
         said = _said((*arguments, Target.current(), *settings))
+        targets = _said(arguments[:2]).replace("_", "-")
     except TypeError:
         return None
+    if any(option in targets for option in LEGACY):
+        return None  # which is warned of at every build
     return Build(key_of(text, pipeline, said, *this_machine(), llvm(), sys.byteorder), origin)
 
 
 def _said(value: object) -> str:
-    """A text of everything that an argument says. TypeError for what has none, and for old texts of targets, which are
-    warned of at every build."""
+    """A text of everything that an argument says. TypeError for what has none."""
     if isinstance(value, (Target, Executor, Runtime)):
         return f"{type(value).__name__}{_said((value.to_attrs(), getattr(value, 'legacy', None)))}"
     if isinstance(value, Mapping):
@@ -123,8 +127,6 @@ def _said(value: object) -> str:
     if isinstance(value, np.ndarray) and value.dtype.kind in "biufcV" and value.dtype.names is None:
         digest = hashlib.sha256(np.ascontiguousarray(value).reshape(-1).view(np.uint8).data).hexdigest()
         return f"array {value.dtype!r} {value.shape} {digest}"
-    if isinstance(value, str) and any(name in value.replace("_", "-") for name in LEGACY):
-        raise TypeError(f"`{value}` may be warned of")
     if value is None or type(value) in (bool, int, float, str):
         return repr(value)
     raise TypeError(f"a `{type(value).__name__}` does not tell all that it is")
