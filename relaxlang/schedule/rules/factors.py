@@ -89,21 +89,31 @@ def tile_quality(m: int | None, n: int | None, lanes: int, processor: Processor)
     """What part of the peak the best register tile may reach, and its rows and vectors."""
     best = (0.0, 1, 1)
     for vectors, quality in (*_LONG, *_QUALITY) if m is not None and m <= 2 else _QUALITY:
+        if n is None and vectors > 2:
+            continue  # all but one of them may be beyond the end
         most = min(processor.registers * 3 // 4, processor.registers - 1 - vectors) // vectors
         for rows in range(1, min(most, 8, m or 8) + 1):
-            hidden = min(1.0, rows * vectors / 12)  # as many sums as it takes to hide the latency of one
-            score = quality * hidden * _used(m, rows) * _used(n, vectors * lanes) * (1 + rows / 200)
+            hidden = min(1.0, rows * vectors / 14)  # as many sums as it takes to hide the latency of one
+            once = 0.95 if m is not None and rows < m <= 8 else 1.0  # few rows had better read the other factor once
+            used = _used(m, rows, _ROWS) * _used(n, vectors * lanes, _COLUMNS)
+            score = quality * hidden * once * used * (1 + min(rows, 6) / 160)
             best = max(best, (score, rows, vectors), key=lambda b: b[0])
     return best
 
 
 # What a tile of so many vectors reaches, the fewer the more loads there are for each multiplication.
-_QUALITY = ((4, 1.0), (3, 0.98), (2, 0.95), (1, 0.75))
+_QUALITY = ((4, 1.0), (3, 0.975), (2, 0.965), (1, 0.75))
 _LONG = ((12, 1.0), (8, 1.0), (6, 1.0))
 
+_ROWS, _COLUMNS = (8, 33, 65, 129, 300), (128, 257, 384, 777)
+"""What extents that are not known may be: tiles that waste little on them waste little on most. There are few rows more
+often than few columns."""
 
-def _used(extent: int | None, step: int) -> float:
-    return 1.0 if extent is None else extent / (-(-extent // step) * step)
+
+def _used(extent: int | None, step: int, typical: tuple[int, ...]) -> float:
+    """What part of the tiles is wanted."""
+    extents = typical if extent is None else (extent,)
+    return sum(e / (-(-e // step) * step) for e in extents) / len(extents)
 
 
 PIECE = 1024
