@@ -48,6 +48,7 @@ def llvm_version() -> str:
     return ".".join(map(str, binding.llvm_version_info))
 
 
+@lru_cache(maxsize=32)
 def layout(target: Target) -> str:
     """The data layout of a target, as it stands in a module."""
     return str(machine(target).target_data)

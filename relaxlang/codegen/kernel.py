@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
@@ -16,7 +17,7 @@ from relaxlang.codegen.link import provided
 from relaxlang.codegen.pool import LAUNCH
 from relaxlang.codegen.signature import signature_of
 from relaxlang.codegen.target import Target, as_target
-from relaxlang.codegen.workers import compile_missing
+from relaxlang.codegen.workers import beside, compile_missing
 from relaxlang.ir.tir import PrimFunc
 from relaxlang.passes.tir.lowering import lower
 from relaxlang.runtime.executable import ObjectCode
@@ -69,21 +70,36 @@ def build_kernels(
 
     They are lowered first as far as needed. Raises a diagnostic (RLX50xx) for what has no code on the target.
     """
-    made = emit_kernels(funcs, target, own)
-    compile_missing([(kernel.llvm, kernel.target) for kernel in made.values()])
+    begun: list[tuple[CompiledKernel, Future[object]]] = []
+    with beside(len(funcs)) as begin:
+        then = None if begin is None else lambda kernel: begun.append((kernel, begin(lambda: kernel.code)))
+        made = emit_kernels(funcs, target, own, then)
+        at_work = {kernel.name for kernel, job in begun if not job.cancel()}
+        compile_missing([(k.llvm, k.target) for name, k in made.items() if name not in at_work])
     for kernel in made.values():
         _ = kernel.code
     return made
 
 
 def emit_kernels(
-    funcs: Mapping[str, PrimFunc], target: Any = None, own: Mapping[str, Target] | None = None
+    funcs: Mapping[str, PrimFunc],
+    target: Any = None,
+    own: Mapping[str, Target] | None = None,
+    then: Callable[[CompiledKernel], object] | None = None,
 ) -> dict[str, CompiledKernel]:
-    """As `build_kernels`, but LLVM's part is left until it is asked for: only the IR texts are made."""
+    """As `build_kernels`, but LLVM's part is left until it is asked for: only the IR texts are made. `then` is called
+    with each when it is there."""
     chosen, targets = as_target(target), own or {}
     found = Diagnostics()
     lowered = _each(funcs, lambda name: _lower(name, funcs[name]), found)
-    return _each(lowered, lambda name: _emit(name, lowered, targets.get(name, chosen)), found)
+
+    def emit(name: str) -> CompiledKernel:
+        made = _emit(name, lowered, targets.get(name, chosen))
+        if then is not None:
+            then(made)
+        return made
+
+    return _each(lowered, emit, found)
 
 
 def _each(names: Iterable[str], step: Callable[[str], _T], found: Diagnostics) -> dict[str, _T]:

@@ -1,7 +1,9 @@
-"""Many kernels at once: what the cache lacks is compiled by several processes, which put it there.
+"""Many kernels at once: a thread compiles while the caller writes the texts of others, and what waits in the end is
+shared among processes if that is worthwhile.
 
-LLVM works under one lock in a process, so threads would gain nothing. A worker is a process of its own that imports
-LLVM and nothing of the caller's program; when it fails for whatever reason, the caller compiles what is missing.
+LLVM leaves Python's lock to others while it works, but has one of its own: a second thread would gain nothing. A worker
+is a process of its own that imports LLVM and nothing of the caller's program; it puts what it makes into the cache, and
+when it fails for whatever reason, the caller compiles what is missing.
 """
 
 from __future__ import annotations
@@ -11,7 +13,9 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 
 from relaxlang.base.config import config
 from relaxlang.base.diagnostics import RelaxlangError
@@ -20,6 +24,8 @@ from relaxlang.codegen.target import Target
 
 Job = tuple[str, Target]
 """An IR text and the target to compile it for."""
+
+Begin = Callable[[Callable[[], object]], "Future[object]"]
 
 WORTHWHILE = 0.8
 """Seconds of compiling from which on a second process, which takes 0.2 s to start, makes it shorter."""
@@ -32,6 +38,21 @@ from relaxlang.codegen.workers import work
 work(share["jobs"])
 """
 _PER_KERNEL, _PER_LINE = 0.01, 8e-5
+
+
+@contextmanager
+def beside(jobs: int) -> Iterator[Begin | None]:
+    """A thread for that many jobs: what begins one, to be done after those begun earlier; None when there is no second
+    processor or nothing to be done at the same time. When the context is left, the job at hand is awaited and what
+    waits is dropped."""
+    if jobs < 2 or _processors() < 2:
+        yield None
+        return
+    pool = ThreadPoolExecutor(1, "relaxlang-llvm")
+    try:
+        yield pool.submit
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def compile_missing(jobs: Sequence[Job]) -> None:

@@ -171,7 +171,8 @@ def build_models(names: list[str]) -> None:
 
     print("text to runnable, CPU s (wall s):")
     # Modules of Python are compiled by the first run, and found compiled by those that are measured.
-    compiled = {n: v for n, v in os.environ.items() if n != "PYTHONDONTWRITEBYTECODE"}
+    # Kernels are compiled with as many processors as there are.
+    compiled = {n: v for n, v in os.environ.items() if n not in ("PYTHONDONTWRITEBYTECODE", "RELAXLANG_NUM_THREADS")}
     for number, name in enumerate(names):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "model.rlx")

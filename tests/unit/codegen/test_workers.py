@@ -1,10 +1,14 @@
-"""Kernels compiled by several processes."""
+"""Kernels compiled by a thread and by several processes."""
+
+import threading
+from contextlib import nullcontext
 
 import pytest
-from compiled import module
+from compiled import module, prim_func
 
 from relaxlang.base.config import config
-from relaxlang.codegen import cache, compile, workers
+from relaxlang.base.diagnostics import DiagnosticError
+from relaxlang.codegen import cache, compile, kernel, workers
 from relaxlang.codegen.kernel import build_kernels, emit_kernels
 from relaxlang.codegen.target import Target
 
@@ -38,7 +42,30 @@ def compiled_here(monkeypatch):
     return texts
 
 
-def test_two_processes_share_the_work(monkeypatch, compiled_here):
+@pytest.fixture
+def no_thread(monkeypatch):
+    monkeypatch.setattr(kernel, "beside", lambda jobs: nullcontext())
+
+
+def test_a_thread_compiles_what_is_written(monkeypatch, compiled_here):
+    names, object_code = [], compile.object_code
+    monkeypatch.setattr(
+        compile, "object_code", lambda *job: (names.append(threading.current_thread().name), object_code(*job))[1]
+    )
+    made = build_kernels(FUNCS)
+    assert len(compiled_here) == len(set(compiled_here)) == 6 and all(k.code for k in made.values())
+    assert any(name.startswith("relaxlang-llvm") for name in names)
+    assert not any(t.name.startswith("relaxlang-llvm") for t in threading.enumerate())
+
+
+def test_what_cannot_be_written_ends_the_thread():
+    wrong = prim_func('A: T.Buffer((8,), "float32")', "for i in T.parallel(8):\n    if A[i] > 3:\n        break")
+    with pytest.raises(DiagnosticError):
+        build_kernels({**FUNCS, **dict(wrong.prim_funcs())})
+    assert not any(t.name.startswith("relaxlang-llvm") for t in threading.enumerate())
+
+
+def test_two_processes_share_the_work(monkeypatch, no_thread, compiled_here):
     monkeypatch.setattr(workers, "WORTHWHILE", 0.01)
     made = build_kernels(FUNCS)
     assert len(compiled_here) == 3 and all(cache.has(k.llvm, k.target) for k in made.values())
@@ -53,7 +80,7 @@ def test_little_work_is_done_here(monkeypatch, compiled_here):
     assert len(compiled_here) == 6
 
 
-def test_what_a_worker_does_not_do_is_done_here(monkeypatch, compiled_here):
+def test_what_a_worker_does_not_do_is_done_here(monkeypatch, no_thread, compiled_here):
     monkeypatch.setattr(workers, "WORTHWHILE", 0.01)
     monkeypatch.setattr(workers.sys, "executable", "/bin/false")
     made = build_kernels(FUNCS)
