@@ -154,6 +154,9 @@ CARRIED: frozenset[str] = frozenset(
 """Intrinsics of the languages for GPU kernels, which no back end here runs. They are read and printed as they are
 written: the type of the result is `dtype=`, and a handle without it."""
 
+TENSORMAP = DType("handle", 64, 1, "tensormap")
+"""What `T.handle("tensormap")` points to: how a GPU copies blocks of a tensor. Nothing else has this type."""
+
 CARRIED_NAMESPACES: frozenset[str] = frozenset(
     (
         "ptx ptx_legacy s_tir cuda metal nvshmem tile tmem warp warpgroup cluster cta_group smem simdgroup nki webgpu"
@@ -162,9 +165,19 @@ CARRIED_NAMESPACES: frozenset[str] = frozenset(
 """Namespaces below `T` of the languages for GPU kernels; what is in them is carried too, as `ptx.mma`."""
 
 
+CARRIED_WITH = "carried.with"
+"""The key of the attribute that `with Tx.compose_op():` is, for what it holds."""
+
+
 def is_opaque(op: object) -> bool:
     """Whether the name of a call is that of one that is carried."""
     return isinstance(op, str) and op not in INTRINSICS
+
+
+def is_view(layout: object) -> bool:
+    """Whether the layout of a buffer says what other buffer it is made of, in the language of GPU kernels: its shape is
+    not known then."""
+    return isinstance(layout, prim.Call) and layout.op in ("carried.call", "carried.index", "carried.attribute")
 
 
 def carried_type(name: str, args: Sequence[Any]) -> DType:

@@ -5,6 +5,8 @@ Every node has a `span`. Statement bodies are tuples. The parser builds these di
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from relaxlang.base.node import Node, node
 
 
@@ -348,3 +350,15 @@ class Module(Node):
 
     body: tuple[Stmt, ...]
     comments: tuple[Comment, ...] = ()
+
+
+def parts_of(node: Expr) -> Iterator[Node]:
+    """An expression and all that is in it."""
+    stack: list[object] = [node]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, tuple):
+            stack.extend(part)
+        elif isinstance(part, Node):
+            yield part
+            stack.extend(getattr(part, field) for field in part.FIELDS)

@@ -82,6 +82,8 @@ class _Flatten(Rewriter):
         buffer = node.buffer
         if len(node.indices) != buffer.ndim:
             message = f"`{buffer.name}` has {buffer.ndim} dimensions and is accessed with {len(node.indices)} indices"
+            if is_view(buffer.layout):
+                message = f"`{buffer.name}` is a view of the language of GPU kernels, which has no code here"
             fail("RLX3122", message, node.span, node=node)
         indices = tuple([self.visit(i) for i in node.indices])
         return indices if is_flat(buffer) else (element_offset(buffer, indices),)

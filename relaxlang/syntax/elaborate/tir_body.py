@@ -8,13 +8,13 @@ from relaxlang.base.diagnostics import Diagnostic, DiagnosticError
 from relaxlang.base.dtype import DType
 from relaxlang.base.source import Span
 from relaxlang.ir import prim, tir
-from relaxlang.ir.intrinsics import COORDINATES
+from relaxlang.ir.intrinsics import COORDINATES, is_view
 from relaxlang.ir.prim import PrimExpr
 from relaxlang.ir.relax import GlobalVar
 from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import Builtin, Evaluator, Scope, assign, describe, error
 from relaxlang.syntax.elaborate.buffers import range_of
-from relaxlang.syntax.elaborate.carried import is_carried, part_of
+from relaxlang.syntax.elaborate.carried import VIEWS, is_carried, part_of, view_of
 from relaxlang.syntax.elaborate.dims import quoted_tree
 from relaxlang.syntax.elaborate.scalars import Fresh, call_function, scalar, vector_indices
 from relaxlang.syntax.elaborate.tir_access import METHODS
@@ -23,9 +23,6 @@ from relaxlang.syntax.elaborate.tir_statements import STATEMENTS
 from relaxlang.syntax.elaborate.tir_values import BlockState, Item, Pending, Wrapper, close
 from relaxlang.syntax.elaborate.unit import Unit, poison
 from relaxlang.syntax.elaborate.variables import last_assignments, scalar_variable
-
-GPU_VIEWS = frozenset("view sub permute local tile rearrange".split())
-"""Attributes of buffers since TVM 0.26 that make another buffer of the same memory, by its layout."""
 
 
 class BodyElaborator(Evaluator):
@@ -52,7 +49,7 @@ class BodyElaborator(Evaluator):
         self.allocates_here = False
         self.variables: set[tir.Buffer] = set()
         self.loop_depth = 0
-        self.in_regions = False
+        self.in_regions = self.in_tiles = False
         self.macro_depth = self.macro_calls = 0
         self.here: Scope | None = None
         self.following: tuple[tuple[tree.Stmt, ...], int] = ((), 0)
@@ -125,13 +122,17 @@ class BodyElaborator(Evaluator):
     # --- evaluation ---------------------------------------------------------------------------------------------------
     def call_node(self, node: tree.Call, scope: Scope) -> Any:
         func = node.func
-        if func.__class__ is not tree.Attribute or func.attr not in ("reads", "writes"):
+        if func.__class__ is not tree.Attribute:
             return super().call_node(node, scope)
-        before, self.in_regions = self.in_regions, True
+        regions, tiles = func.attr in ("reads", "writes"), isinstance(func.value, tree.Name) and func.value.id == "Tx"
+        if not regions and not tiles:
+            return super().call_node(node, scope)
+        before = self.in_regions, self.in_tiles
+        self.in_regions, self.in_tiles = before[0] or regions, before[1] or tiles
         try:
             return super().call_node(node, scope)
         finally:
-            self.in_regions = before
+            self.in_regions, self.in_tiles = before
 
     def construct(self, of: DType, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> Any:
         made = fresh(of, args, kwargs, node)
@@ -172,13 +173,8 @@ class BodyElaborator(Evaluator):
         if isinstance(value, tir.Buffer) and name in METHODS:
             method = METHODS[name]
             return Builtin(name, lambda ev, args, kwargs, node: method(ev, node, value, args, kwargs))
-        if isinstance(value, tir.Buffer) and name in GPU_VIEWS:
-            raise error(
-                "RLX0102",
-                f"`{value.name}.{name}` is a view of TVM's language for GPU kernels, which is not read",
-                span,
-                help=f"declare the view: `T.decl_buffer(shape, dtype, data={value.name}.data)`",
-            )
+        if isinstance(value, tir.Buffer) and name in VIEWS:
+            return view_of(value, span).attribute(self, name, span)
         return super().attribute(value, name, span)
 
     def binary(self, op: str, a: Any, b: Any, span: Span | None) -> Any:
@@ -189,7 +185,13 @@ class BodyElaborator(Evaluator):
         return super().binary(op, a, b, span)
 
     def buffer_item(self, buffer: tir.Buffer, index: tuple[Any, ...], span: Span | None) -> Any:
+        if is_view(buffer.layout):
+            sliced = any(isinstance(at, slice) for at in index)
+            whole = view_of(buffer, span).item(self, index, span) if sliced else None
+            return whole or prim.BufferLoad(buffer, tuple(scalar(at, span) for at in index), span=span)
         if len(index) != len(buffer.shape):
+            if self.in_tiles and len(index) < len(buffer.shape):
+                return view_of(buffer, span).item(self, index, span)
             raise _wrong_count(buffer, len(index), span)
         indices: list[PrimExpr] = []
         for at, extent in zip(index, buffer.shape):
@@ -258,6 +260,8 @@ class BodyElaborator(Evaluator):
             self.store(target, value, scope)
         elif isinstance(target, tree.Name) and not isinstance(value, Pending) and self.is_variable(target.id, scope):
             self.store(target, value, scope)
+        elif isinstance(target, tree.Name) and self.is_one_element(target.id, value, scope):
+            self.store(tree.Subscript(target, tree.Constant(0, "0"), span=target.span), value, scope)
         elif isinstance(target, tree.Name):
             if isinstance(value, Pending) and value.kind in ("buffer", "axis") and target.id in scope.names:
                 raise error("RLX0324", f"`{target.id}` is defined already in this scope", target.span)
@@ -310,6 +314,12 @@ class BodyElaborator(Evaluator):
         place = scope.find(name) if self.variables else None
         known = place.names[name] if place is not None else None
         return isinstance(known, prim.BufferLoad) and known.buffer in self.variables
+
+    def is_one_element(self, name: str, value: Any, scope: Scope) -> bool:
+        """Whether a number is assigned to the name of memory of one element, which TVM 0.27 stores there."""
+        place = scope.find(name) if isinstance(value, (PrimExpr, bool, int, float)) else None
+        known = place.names[name] if place is not None else None
+        return isinstance(known, tir.Buffer) and known.shape == (prim.const(1, prim.INT32),)
 
     def store(self, target: tree.Expr, value: Any, scope: Scope) -> None:
         """`A[i, j] = value`."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from relaxlang.base.dtype import DType
 from relaxlang.base.source import Span
 from relaxlang.ir import prim, tir
+from relaxlang.ir.intrinsics import TENSORMAP
 from relaxlang.ir.prim import PrimExpr
 from relaxlang.ir.structural import structural_equal
 from relaxlang.syntax import tree
@@ -357,8 +358,10 @@ def fresh(of: DType, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -
     instead."""
     if of.is_handle and (args or "storage_scope" in kwargs):
         scope = args[1] if len(args) > 1 else kwargs.get("storage_scope", "global")
-        if isinstance(args[0], (str, DType)):
-            return Fresh(of, False, prim.PointerType(as_dtype(args[0], node.span), scope))
+        given = args[0] if args else "void"
+        if isinstance(given, (str, DType)):
+            element = TENSORMAP if given == TENSORMAP.name else as_dtype(given, node.span)
+            return Fresh(of, False, prim.PointerType(element, str(scope)))
         return None
     if args and args != [None]:
         return None
@@ -366,6 +369,11 @@ def fresh(of: DType, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -
     if set(kwargs) - {"is_size_var", "is_unknown_type"}:
         return None
     return Fresh(of, bool(size))
+
+
+@names("TensorMap")
+def _tensor_map(ev: Evaluator, node: tree.Call) -> Fresh:
+    return Fresh(prim.HANDLE, False, prim.PointerType(TENSORMAP))
 
 
 @names("var")

@@ -9,9 +9,11 @@ from relaxlang.base.diagnostics import DiagnosticError
 from relaxlang.base.dtype import DType
 from relaxlang.base.source import Span
 from relaxlang.ir import prim, tir
+from relaxlang.ir.intrinsics import CARRIED_WITH
 from relaxlang.ir.prim import PrimExpr
 from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import Scope, assign, describe, error, silent
+from relaxlang.syntax.elaborate.carried import is_carried
 from relaxlang.syntax.elaborate.places import head as place
 from relaxlang.syntax.elaborate.scalars import Fresh, scalar
 from relaxlang.syntax.elaborate.tir_loops import loop_with
@@ -218,6 +220,8 @@ def _with_item(ev: BodyElaborator, node: tree.With, at: int, scope: Scope) -> No
             value = head.declare(ev, name, item.target.span if item.target else item.context.span)
             if isinstance(item.target, tree.Name):
                 scope.names[name] = value
+        elif isinstance(head, prim.Call) and is_carried(head):
+            ev.wrap(lambda rest: tir.AttrStmt(head, CARRIED_WITH, prim.const(0, prim.INT32), rest, span=place(node)))
         elif not isinstance(head, InitHead):
             raise error("RLX0317", f"`with` does not take {describe(head)}", item.context.span)
         _with_item(ev, node, at + 1, scope)

@@ -7,11 +7,10 @@ in the same body, and a new scalar, lost at the body's end, below it.)
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from relaxlang.base.dtype import DType
-from relaxlang.base.node import Node
 from relaxlang.base.source import Span
 from relaxlang.ir import prim, tir
 from relaxlang.ir.prim import PrimExpr
@@ -67,18 +66,6 @@ def refuse_shadowing(target: tree.Name, node: tree.Expr, scope: Scope) -> None:
     place = scope.find(target.id)
     if place is None or place is scope or not isinstance(place.names[target.id], prim.Var):
         return
-    if any(isinstance(part, tree.Name) and part.id == target.id for part in _parts(node)):
+    if any(isinstance(part, tree.Name) and part.id == target.id for part in tree.parts_of(node)):
         raise error("RLX0316", f"`{target.id}` cannot be changed here", target.span,
                     help=f"bind a variable to change first, above: `value = {target.id}`")  # fmt: skip
-
-
-def _parts(node: tree.Expr) -> Iterator[Node]:
-    """An expression and all that is in it."""
-    stack: list[object] = [node]
-    while stack:
-        part = stack.pop()
-        if isinstance(part, tuple):
-            stack.extend(part)
-        elif isinstance(part, Node):
-            yield part
-            stack.extend(getattr(part, field) for field in part.FIELDS)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from relaxlang.ir import prim, tir
-from relaxlang.ir.intrinsics import COORDINATES
+from relaxlang.ir.intrinsics import CARRIED_WITH, COORDINATES, is_view
 from relaxlang.syntax.document import Doc, bracket, concat
 from relaxlang.syntax.printer.core import Printer, emits, owns_data
 from relaxlang.syntax.printer.exprs import element, pointer_call
@@ -47,6 +47,9 @@ def tail(p: Printer, body: tir.Stmt) -> None:
             body = body.body
         elif isinstance(body, tir.Allocate) and _is_buffer(p, body):
             body = _allocated_buffer(p, body)
+        elif isinstance(body, tir.AttrStmt) and body.key == CARRIED_WITH:
+            _inner(p, body)
+            return
         elif isinstance(body, _SCOPED):
             if (declared := _allocated(p, body)) is not None:
                 _alloc_statement(p, body, declared.buffer)
@@ -72,6 +75,8 @@ def _inner(p: Printer, stmt: tir.Stmt) -> None:
         tail(p, stmt)  # its scope may reach further than it has to
     elif isinstance(stmt, tir.LetStmt) and p.since("tvm-0.24"):
         tail(p, stmt)  # there is no `with` for it either
+    elif isinstance(stmt, tir.DeclBuffer) and is_view(stmt.buffer.layout):
+        tail(p, stmt)  # there is no `with` for it
     elif isinstance(stmt, _SCOPED):
         p.names.enter()
         if (declared := _allocated(p, stmt)) is not None:  # there is no `with` for it: it lasts to the end of the scope
@@ -109,6 +114,10 @@ def _head(p: Printer, node: Any, *, flat: bool) -> Doc:
         return _attr_head(p, node, flat)
     if isinstance(node, tir.BufferRealize):
         return _realize_head(p, node, flat)
+    if isinstance(node, tir.DeclBuffer) and is_view(node.buffer.layout):
+        assert node.buffer.layout is not None
+        made = p.doc(node.buffer.layout)
+        return concat(p.define(node.buffer, node.buffer.name), " = ", made)
     if isinstance(node, tir.DeclBuffer):
         p.name(node.buffer.data)  # without `data=` it would be an allocation as well
         name = p.define(node.buffer, node.buffer.name)
@@ -175,6 +184,8 @@ def _coordinates_line(p: Printer, places: list[tir.LetStmt]) -> None:
 
 def _attr_head(p: Printer, node: tir.AttrStmt, flat: bool) -> Doc:
     on = node.node
+    if node.key == CARRIED_WITH and isinstance(on, prim.PrimExpr):
+        return concat("with ", p.doc(on), ":")
     if isinstance(on, tir.IterVar) and p.names.get(on.var) is None and _is_launch(node, on):
         call = bracket("T.launch_thread(", [string_text(on.thread_tag), p.doc(node.value)], ")")
         return _named(p.define(on.var, on.var.name), call, flat)

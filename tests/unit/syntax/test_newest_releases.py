@@ -1,5 +1,7 @@
 """What the releases of TVM since 0.24 added to the text: it is read, and comes back from the print."""
 
+from textwrap import indent
+
 import pytest
 
 from relaxlang import assert_structural_equal, build, parse, structural_equal
@@ -130,12 +132,50 @@ def f(A: T.Buffer((64,), "float32"), B: T.Buffer((8,), "float32xvscalex4")):
 
 
 @pytest.mark.parametrize(
-    "view", ['A.view("float16")', "A.sub[0:4]", "A.permute(0)", "A.local()", "A.tile((0, (4, 2)))"]
+    "line",
+    [
+        'C = A.view("float16")',
+        "C = A.sub[0:4, 1::2]",
+        "C = A.tile((0, (-1, 4, 2)), (1, (2, 8)))[:, i, :]",
+        'C = A.view(8, 4).sub[:, i].rearrange(pattern="(a b) -> a b", a=2)',
+        'Tx.copy(A.view("float16")[0], B[0:4])',
+        "Tx.select(B, A, T.float32(1.0), lambda i, j: i < j)",
+        "T.ptx.mov.b64(T.ptx.SINK, A.permute(1, 0)[0])",
+        "Tx.memset(D[0], T.float32(0.0))",
+        'E = T.decl_buffer((4,), "float32", data=A.data, elem_offset=A.elem_offset_of([1]))',
+    ],
 )
-def test_views_are_refused_by_name(view: str) -> None:
-    with pytest.raises(DiagnosticError, match="is a view of TVM's language for GPU kernels") as caught:
-        parse(kernel(f"C = {view}\nT.evaluate(C[0])"))
-    assert [d.code for d in caught.value.diagnostics] == ["RLX0102"]
+def test_views_of_gpu_memory_are_carried_as_they_are_written(line: str) -> None:
+    used = "\nC[0, i] = C[0, i + 1]\nTx.copy(C[:, 1], B[0:4])\n" if line.startswith("C =") else "\n"
+    text = kernel(f'D = T.alloc_buffer((2, 2), "float32")\nfor i in range(2):\n{indent(line + used, " " * 4)}')
+    assert f"{line}\n" in back(text)
+
+
+def test_views_have_their_own_names_and_no_code() -> None:
+    with pytest.raises(DiagnosticError, match="a view of `A` has no attribute `shape`"):
+        parse(kernel("C = A.view(4, 2)\nn = A.view(4, 2).shape"))
+    with pytest.raises(DiagnosticError, match="a lambda that is carried as it is written cannot use `n`"):
+        parse(kernel("n = T.int32(1)\nTx.select(B, A, lambda i: i < n)"))
+    with pytest.raises(DiagnosticError):
+        build(parse(kernel("C = A.view(4, 2)\nC[0, 0] = T.float32(0)")))
+
+
+def test_what_is_said_of_a_group_of_gpu_instructions() -> None:
+    text = back(kernel('with Tx.compose_op(schedule="A"):\n    Tx.add(B, A, B)\n    Tx.add(B, B, A)\nTx.add(A, A, A)'))
+    assert 'with Tx.compose_op(schedule="A"):\n            Tx.add(B, A, B)\n            Tx.add(B, B, A)\n' in text
+    assert "            Tx.add(A, A, A)" not in text
+
+
+def test_pointers_to_tensor_maps() -> None:
+    text = back("@T.prim_func\ndef f(M: T.TensorMap()):\n    T.evaluate(T.address_of(M))\n")
+    assert 'T.handle("tensormap"' in text
+    with pytest.raises(DiagnosticError, match="`tensormap` is not a dtype"):
+        parse('@T.prim_func\ndef f(M: T.Buffer((4,), "tensormap")):\n    T.evaluate(0)\n')
+
+
+def test_memory_of_one_element_is_assigned_by_its_name() -> None:
+    text = back(kernel('D = T.alloc_local((1,), "int32")\nD = 1\nD = D[0] + 1'))
+    assert "D[0] = 1" in text and "D[0] = D[0] + 1" in text
 
 
 def test_layouts_and_variables_of_gpu_kernels() -> None:
