@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from relaxlang.base.diagnostics import fail
+from relaxlang.ir.intrinsics import is_view
 from relaxlang.ir.prim import BufferLoad, PrimExpr
 from relaxlang.ir.tir import Allocate, AllocConst, Block, Buffer, BufferStore, DeclBuffer, PrimFunc, Stmt
 from relaxlang.ir.visit import Rewriter, on

@@ -156,7 +156,7 @@ def test_views_have_their_own_names_and_no_code() -> None:
         parse(kernel("C = A.view(4, 2)\nn = A.view(4, 2).shape"))
     with pytest.raises(DiagnosticError, match="a lambda that is carried as it is written cannot use `n`"):
         parse(kernel("n = T.int32(1)\nTx.select(B, A, lambda i: i < n)"))
-    with pytest.raises(DiagnosticError):
+    with pytest.raises(DiagnosticError, match="`C` is a view of the language of GPU kernels"):
         build(parse(kernel("C = A.view(4, 2)\nC[0, 0] = T.float32(0)")))
 
 
