@@ -100,6 +100,8 @@ class Printer:
         self._opening: Node | None = None
 
     # --- lines --------------------------------------------------------------------------------------------------------
+        self.lets: set[prim.Var] = set()
+        self.escaped: list[prim.Var] = []
     def line(self, doc: Doc) -> None:
         """Append one logical line; the first line of a node stands for the node."""
         if self._opening is not None:
@@ -214,6 +216,8 @@ class Printer:
             self.define_dimension(node, lasting=True)
         name = self.names.get(node)
         if name is None:
+        if node in self.lets:
+            self.escaped.append(node)
             hint = _dimension_hint(node)
             # A closure above would see the declaration, where it defines a dimension of its own.
             while self.names.unique(hint, scalar=True) in self.dimension_names:

@@ -22,6 +22,15 @@ def _prim_func(p: Printer, node: tir.PrimFunc) -> None:
 
 def emit_prim_func(p: Printer, node: tir.PrimFunc, name: str, *, symbol: str | None = None) -> None:
     """The definition of a PrimFunc. `symbol` is its name in the module when `name` is only made from it."""
+    start = len(p.lines)
+    _definition(p, node, name, symbol)
+    if p.escaped:  # lets whose variables are used outside of them: those are declared first, and bound by `var=`
+        del p.lines[start:]
+        _definition(p, node, name, symbol)
+        p.escaped.clear()
+
+
+def _definition(p: Printer, node: tir.PrimFunc, name: str, symbol: str | None) -> None:
     p.int_dtype = prim.INT32
     items: list[Doc] = ["private=True"] if node.is_private else []
     if SCHEDULABLE in node.attrs or (p.since("tvm-0.26") and is_schedulable(node.body, node.buffer_map.values())):
@@ -47,6 +56,9 @@ def emit_prim_func(p: Printer, node: tir.PrimFunc, name: str, *, symbol: str | N
     slot = p.slot()
     for buffer in node.buffer_map.values():
         p.slots[buffer.data] = slot
+    p.lets.clear()
+    for var in list(p.escaped):
+        p.name(var)
     _body(p, node.body)
     p.indent -= 1
     p.head = None

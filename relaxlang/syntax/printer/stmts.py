@@ -133,6 +133,7 @@ def _named(name: str, call: Doc, flat: bool) -> Doc:
 def _let_head(p: Printer, node: tir.LetStmt, flat: bool) -> Doc:
     value = pointer_call(p, node.value, node.var.pointer) or p.doc(node.value)
     if flat:
+        p.lets.add(node.var)
         of = node.var.pointer
         kind = f'T.handle("{of.element}", "{of.scope}")' if of is not None else f"T.{node.var.dtype}"
         if isinstance(node.var, prim.SizeVar):
@@ -145,6 +146,7 @@ def _let_head(p: Printer, node: tir.LetStmt, flat: bool) -> Doc:
         return concat(f"{name}: {kind} = ", value)
     plain = node.var.__class__ is prim.Var and node.var.pointer is None and node.var.dtype is node.value.dtype
     if plain and p.names.get(node.var) is None:
+        p.lets.add(node.var)
         return concat(f"with {p.spell('T.LetStmt')}(", value, f") as {p.define(node.var, node.var.name)}:")
     return bracket(f"with {p.spell('T.LetStmt')}(", [value, f"var={p.name(node.var)}"], "):")
 

@@ -111,6 +111,16 @@ def test_scoped_statements_are_flat_only_where_they_end_their_scope():
         "with T.LetStmt(1) as x:", "T.evaluate(x)", "y: T.int32 = 2", "T.evaluate(y)"]  # fmt: skip
 
 
+def test_a_let_whose_variable_is_used_outside_of_it():
+    x = prim.Var("x")
+    let = tir.LetStmt(x, i32(1), tir.Evaluate(x))
+    for body in (tir.SeqStmt((let, tir.Evaluate(x))), tir.SeqStmt((tir.Evaluate(x), let))):
+        mod = IRModule({"main": tir.PrimFunc((), body, {}, attrs=Attrs({"global_symbol": "main"}))})
+        text = mod.script()
+        assert "        x = T.int32()\n" in text and "with T.LetStmt(1, var=x):" in text
+        assert_structural_equal(relaxlang.parse(text), mod)
+
+
 # --- fragments --------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("node", "text"),
