@@ -13,13 +13,11 @@ import math
 from relaxlang.codegen.algebra import Num
 
 _EXPONENT = 1.5 * 2.0**23 + 254
+_EXPONENT_BITS = 0x4B4000FE
 _LN2_HIGH, _LN2_LOW = 0.693359375, -2.12194440e-4  # the sum is ln 2; the first has so few bits that n * it is exact
 # (e**r - 1 - r) / r**2 for |r| <= ln(2) / 2
 _EXP = (0.49999993412261073, 0.16666520105546245, 0.04166839425915813, 0.008368780622226546,
         0.0013814464752011332)  # fmt: skip
-# the same for |r| <= ln(2) / 2 + 0.0125
-_EXP_WIDE = (0.49999991059303284, 0.1666649729013443, 0.041668668389320374, 0.008371495641767979,
-        0.001380884787067771)  # fmt: skip
 # (log(1 + f) - f + f**2 / 2) / f**3 for sqrt(1/2) <= 1 + f <= sqrt(2)
 _LOG = (0.3333331037301476, -0.24999986546758599, 0.20002231545709218, -0.16669257615325261, 0.14218555762351726,
         -0.12384154470167956, 0.11873586313287907, -0.11791310119349716, 0.06915804609425316)  # fmt: skip
@@ -28,11 +26,10 @@ _TANH = (-0.33333252502628613, 0.1333062287469476, -0.053670534295421, 0.0204129
 # erf(x) / x - 1 in x**2, for x <= 1
 _ERF = (0.1283791670631582, -0.3761263848380982, 0.11283782747209432, -0.026865445821799484, 0.005221074878994723,
         -0.0008484711459759737, 0.00011270544552557349, -9.680136537410524e-06)  # fmt: skip
-# normcdf(-x) * exp(x**2 / 2) / t in t - 0.625, where t = 1 / (1 + x / 4), for x <= 14.5; the first in two parts
-_NORMAL_LOW = 5.8533586866360565e-09
-_NORMAL = (0.2336530238389969, 0.42016860842704773, 0.5506201982498169, 0.500662088394165, 0.26289841532707214,
-           0.0033358074724674225, -0.0923866406083107, -0.029232433065772057, 0.03055659309029579,
-           0.016892287880182266)  # fmt: skip
+# normcdf(-x) * exp(x**2 / 2) / t in t - 0.5625, where t = 1 / (1 + x / 4), for x <= 14.5
+_NORMAL = (0.20942512154579163, 0.3569522798061371, 0.4628792107105255, 0.43550029397010803, 0.2567199468612671,
+           0.03522177040576935, -0.07657346874475479, -0.04230280593037605, 0.020970577374100685,
+           0.017302311956882477)  # fmt: skip
 # -log(1 - erf(x)) / x for 0.95 <= x <= 4.1
 _ERFC = (1.128567892863217, 0.6355514870456328, 0.1054041690894052, -0.02282154681686137, 0.0030202576081321195,
          -8.187678193640522e-05, -3.930087118994662e-05, 4.426928517933293e-06)  # fmt: skip
@@ -44,39 +41,32 @@ def exp(x: Num) -> Num:
     t = x * math.log2(math.e) + _EXPONENT
     n = t - _EXPONENT
     r = x - n * _LN2_HIGH - n * _LN2_LOW
-    made = r.polynomial((1.0, 1.0, *_EXP))
-    if x.at.module.scales:
-        return made.ldexp(n.convert("fptosi", "i32"))
-    first, second = _powers(t)
-    return made * first * second
+    return _scaled(t, r.polynomial((1.0, 1.0, *_EXP)))[0]
 
 
-def exp_in_parts(x: Num, rest: Num | None = None) -> tuple[Num, Num, Num, Num]:
-    """e**(x + rest) as a number between 1/2 and 2, what that lacks by its last rounding, and two powers of two to
-    multiply with, which end in a subnormal number or infinity with one rounding. `rest` is small (below 0.0125) while
-    `x` may be far from 0: their sum is not rounded.
-
-    It is computed as in `exp`; what 1 + r loses by rounding is added to the small terms.
-    """
-    x = clamp(x, -104.0, 89.0)
+def _exp_in_parts(x: Num) -> tuple[Num, Num]:
+    """e**x for x from -104 to 89, and what that lacks by its last rounding: what 1 + r loses by rounding is added to
+    the small terms."""
     t = x * math.log2(math.e) + _EXPONENT
     n = t - _EXPONENT
     high, low = x - n * _LN2_HIGH, n * _LN2_LOW
-    if rest is not None:
-        low = low - rest
     r = high - low
     one = high + 1.0
-    small = r.polynomial(_EXP_WIDE) * (r * r) - low + (high - (one - 1.0))
+    small = r.polynomial(_EXP) * (r * r) - low + (high - (one - 1.0))
     made = one + small
-    return made, small - (made - one), *_powers(t)
+    return _scaled(t, made, small - (made - one))
 
 
-def _powers(t: Num) -> tuple[Num, Num]:
-    """Two powers of two whose product is 2**n, from a number with n + 254 in its low bits. One alone could not make a
-    subnormal number."""
+def _scaled(t: Num, *values: Num) -> tuple[Num, ...]:
+    """Values times 2**n, from a number with n + 254 in its low bits, each rounded once where it ends in a subnormal
+    number. Without an instruction for it the power is a product of two: one alone could not be that small."""
     doubled = t.bits("i32")
+    if t.at.module.scales:
+        n = doubled - _EXPONENT_BITS
+        return tuple(value.ldexp(n) for value in values)
     half = doubled >> 1
-    return (half << 23).bits("float"), ((doubled - half) << 23).bits("float")
+    first, second = (half << 23).bits("float"), ((doubled - half) << 23).bits("float")
+    return tuple(value * first * second for value in values)
 
 
 def clamp(x: Num, low: float, high: float) -> Num:
@@ -112,8 +102,7 @@ def tanh(x: Num) -> Num:
 
 def sigmoid(x: Num) -> Num:
     """1 / (1 + e**-x)."""
-    made, low, first, second = exp_in_parts(-x.abs())
-    e, low = made * first * second, low * first * second
+    e, low = _exp_in_parts(clamp(-x.abs(), -104.0, 89.0))
     total = e + 1.0
     below = x < 0.0
     top = below.where(e, 1.0)
@@ -138,27 +127,31 @@ def normcdf(x: Num) -> Num:
     """The probability that a standard normal value is below x: a polynomial in t = 1 / (1 + |x| / 4), times t and
     e**(-x**2 / 2).
 
-    The polynomial is three times as steep as its argument, and it is the first of several factors: what rounding takes
-    from the quotient, from the last step of the polynomial and from its product is added in the end.
+    What rounding takes from the square, from the quotient (the polynomial is three times as steep as its argument) and
+    from the first factor is carried along in `lost`, and e**r as 1 + `grown`, so that one rounding is left: the last.
     """
     size = x.abs()
     size = (size > 14.5).where(14.5, size)
-    top = (size.bits("i32") & -4096).bits("float")  # its square is exact
-    decay, low, first, second = exp_in_parts(top * top * -0.5, (size + top) * (size - top) * -0.5)
-    quarter = size * 0.25
-    steep = quarter > 1.0
-    divisor = quarter + 1.0
-    lost = steep.where(1.0, quarter) - (divisor - steep.where(quarter, 1.0))
+    half = size * 0.5
+    if x.at.module.fused:
+        square = half * size
+        rest = half.lost(size, square)
+    else:
+        top = (size.bits("i32") & -4096).bits("float")  # its square is exact
+        square, rest = top * top * 0.5, (size + top) * (size - top) * 0.5
+    scale = square * -math.log2(math.e) + _EXPONENT
+    n = scale - _EXPONENT
+    high, low = n * -_LN2_HIGH - square, n * _LN2_LOW + rest
+    r = high - low
+    grown = r.polynomial(_EXP) * (r * r) - low + high
+    divisor = half * 0.5 + 1.0
     t = 1.0 / divisor
-    error = (1.0 - t * divisor - t * lost) * t.polynomial((0.987, 0.92, 1.311))
-    offset = t - 0.625
+    error = 1.0 - t * divisor - t * (half * 0.5 + (1.0 - divisor))
+    offset = t - 0.5625
     inner = offset.polynomial(_NORMAL[1:])
-    rise = offset * inner
-    q = rise + _NORMAL[0]
-    base = q - rise
-    lost = offset.lost(inner, rise) + ((rise - (q - base)) + (_NORMAL[0] - base + _NORMAL_LOW))
-    part = t * q
-    lost = t.lost(q, part) + (lost * t + error * part)
-    whole = decay * part
-    tail = (whole + (decay.lost(part, whole) + low * part + decay * lost)) * first * second
-    return x.is_nan().where(x, (x < 0.0).where(tail, 1.0 - tail))
+    factor = offset * inner + _NORMAL[0]
+    part = t * factor
+    lost = error * t.polynomial((0.987, 0.92, 1.311)) * part + t.lost(factor, part)
+    lost = t * (offset * inner + (_NORMAL[0] - factor)) + lost
+    (tail,) = _scaled(scale, part + (part * grown + (lost * grown + lost)))
+    return (x < 0.0).where(tail, 1.0 - tail)
