@@ -35,6 +35,7 @@ from relaxlang.syntax.comptime_values import (
     bind_parameters,
     check_fits,
     check_shift,
+    converted,
     describe,
     error,
     format_text,
@@ -47,8 +48,8 @@ from relaxlang.syntax.scalars import parse_float
 
 __all__ = [
     "BUILTINS", "MAX_SIZE", "MAX_STEPS", "METHODS", "POISON", "Builtin", "Closure", "Evaluator", "Namespace", "Scope",
-    "Value", "as_dtype", "assign", "bind_parameters", "check_fits", "check_shift", "describe", "error", "literal",
-    "negate", "plain_binary", "silent",
+    "Value", "as_dtype", "assign", "bind_parameters", "check_fits", "check_shift", "converted", "describe", "error",
+    "literal", "negate", "plain_binary", "silent",
 ]  # fmt: skip
 
 
@@ -223,7 +224,7 @@ class Evaluator:
             raise error("RLX0113", f"`{of}` takes one value, {len(args) + len(kwargs)} were given", node.span)
         value = args[0]
         if isinstance(value, PrimExpr):
-            return value if value.dtype is of else prim.Cast(of, value, span=node.span)
+            return converted(of, value, node.span)
         return literal(of, value, node.span)
 
     def iterate(self, value: Any, span: Span | None) -> list[Any]:

@@ -202,6 +202,17 @@ def negate(a: PrimExpr, span: Span | None) -> PrimExpr:
     return prim.Sub(prim.const(0, a.dtype), a, span=span)
 
 
+def converted(of: DType, value: PrimExpr, span: Span | None) -> PrimExpr:
+    """`T.cast(value, of)`: a constant is converted at once. (`T.Cast(of, value)` is a node in any case.)"""
+    if of.lanes != 1 or value.dtype is of:
+        return value if value.dtype is of else prim.Cast(of, value, span=span)
+    if isinstance(value, prim.IntImm):
+        return prim.const(value.value, of)
+    if isinstance(value, prim.FloatImm) and of.is_float:
+        return prim.FloatImm(of, value.value, span=span)
+    return prim.Cast(of, value, span=span)
+
+
 def check_fits(value: int, of: DType, span: Span | None) -> None:
     """A written integer must lie in the range of its type."""
     if of.is_integer:

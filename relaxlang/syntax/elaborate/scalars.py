@@ -27,6 +27,7 @@ from relaxlang.syntax.comptime import (
     as_dtype,
     check_fits,
     check_shift,
+    converted,
     describe,
     error,
     literal,
@@ -197,7 +198,7 @@ def _cast(ev: Evaluator, node: tree.Call, dtype: Any, value: Any) -> PrimExpr:
 def _cast_value(ev: Evaluator, node: tree.Call, value: Any, dtype: Any) -> PrimExpr:
     if isinstance(value, (str, DType)):
         value, dtype = dtype, value
-    return prim.Cast(as_dtype(dtype, node.span), scalar(value, node.span), span=node.span)
+    return converted(as_dtype(dtype, node.span), scalar(value, node.span), node.span)
 
 
 @names("IntImm", "FloatImm")

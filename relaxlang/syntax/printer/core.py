@@ -9,12 +9,13 @@ stack, so depth costs memory alone.
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from relaxlang.base.dtype import DType
 from relaxlang.base.node import Node, node
-from relaxlang.ir import prim, tir
+from relaxlang.ir import prim, relax, tir
 from relaxlang.ir.module import IRModule
 from relaxlang.ir.visit import free_vars
 from relaxlang.syntax import spellings
@@ -94,14 +95,17 @@ class Printer:
         self.uses_module = False
         self.loops: dict[prim.Var, tir.For] = {}
         self.quoting = False
+        self.function: relax.Function | None = None
+        self.uses: Counter[relax.Var] | None = None
+        self.values: dict[relax.Var, relax.Expr] = {}
         self.type_vars: dict[str, None] = {}
         self.dimension_names: set[str] = set()
+        self.lets: set[prim.Var] = set()
+        self.escaped: list[prim.Var] = []
         self._slot_count = 0
         self._opening: Node | None = None
 
     # --- lines --------------------------------------------------------------------------------------------------------
-        self.lets: set[prim.Var] = set()
-        self.escaped: list[prim.Var] = []
     def line(self, doc: Doc) -> None:
         """Append one logical line; the first line of a node stands for the node."""
         if self._opening is not None:
@@ -212,12 +216,12 @@ class Printer:
         return self.names.get(buffer) or self._declare_buffer(buffer)
 
     def _declare_var(self, node: prim.Var) -> str:
+        if node in self.lets:
+            self.escaped.append(node)
         if self.quoting:
             self.define_dimension(node, lasting=True)
         name = self.names.get(node)
         if name is None:
-        if node in self.lets:
-            self.escaped.append(node)
             hint = _dimension_hint(node)
             # A closure above would see the declaration, where it defines a dimension of its own.
             while self.names.unique(hint, scalar=True) in self.dimension_names:

@@ -12,8 +12,9 @@ from relaxlang.ir.attrs import Attrs
 from relaxlang.ir.struct_info import OBJECT, FuncStructInfo, PrimStructInfo, StructInfo
 from relaxlang.ir.structural import same_struct_info
 from relaxlang.syntax.document import Doc, bracket, concat
+from relaxlang.syntax.printer.as_written import bindings_as_written, body_as_written
 from relaxlang.syntax.printer.core import Printer, emits
-from relaxlang.syntax.printer.sources import declares_result, is_cast
+from relaxlang.syntax.printer.sources import declares_result, is_cast, leaves_tuple_open
 from relaxlang.syntax.printer.types import annotation_needed, standing_alone
 from relaxlang.syntax.printer.values import mapping_doc
 from relaxlang.syntax.scalars import string_text
@@ -99,7 +100,7 @@ def _emit_match_cast(p: Printer, node: relax.MatchCast, var: relax.Var) -> None:
 # --- blocks -----------------------------------------------------------------------------------------------------------
 @emits(relax.BindingBlock)
 def _block(p: Printer, node: relax.BindingBlock) -> None:
-    for binding in node.bindings:
+    for binding in bindings_as_written(p, node.bindings):
         p.emit(binding)
 
 
@@ -108,7 +109,7 @@ def _dataflow(p: Printer, node: relax.DataflowBlock) -> None:
     p.line(f"with {p.spell('R.dataflow')}():")
     p.indent += 1
     outputs: list[Doc] = []
-    for binding in node.bindings:
+    for binding in bindings_as_written(p, node.bindings):
         p.emit(binding)
         if not isinstance(binding.var, relax.DataflowVar):
             outputs.append(p.doc(binding.var))
@@ -144,7 +145,7 @@ def _branch(p: Printer, branch: relax.Expr, var: relax.Var) -> None:
     if last is None:
         _assign_result(p, var, branch.body)
     else:
-        for binding in branch.blocks[-1].bindings[:-1]:
+        for binding in bindings_as_written(p, branch.blocks[-1].bindings)[:-1]:
             p.emit(binding)
         name = p.names.get(var) or var.name
         if isinstance(last, relax.VarBinding) and isinstance(last.value, _LEAVES):
@@ -205,6 +206,8 @@ def emit_function(p: Printer, node: relax.Function, name: str, *, nested: bool, 
     items = [concat(text, ": ", p.doc(info)) for text, info in zip(params, infos)]
     result = None if _is_inferred(p, node) else node.ret_struct_info
     returns: Doc = concat(" -> ", p.doc(result), ":") if result is not None else ":"
+    if p.options.dialect is not None and leaves_tuple_open(node):
+        returns = " -> R.Tuple:"
     p.quoting = False
     p.indent -= 1
     p.lines.insert(at, (p.indent, concat(f"def {name}", bracket("(", items, ")"), returns)))
@@ -214,7 +217,9 @@ def emit_function(p: Printer, node: relax.Function, name: str, *, nested: bool, 
         p.line(concat("R.func_attr(", mapping_doc(p, attrs), ")"))
     here, used = len(p.lines), p.uses_module
     p.uses_module = used and nested
-    p.emit(_body(p, node))
+    outer, p.function, p.uses = p.function, node, None
+    p.emit(body_as_written(p, node))
+    p.function, p.uses = outer, None
     if p.uses_module and not nested and p.module is not None:
         p.lines.insert(here, (p.indent, f"cls = {p.module_name}"))
     p.uses_module = p.uses_module or used
@@ -229,21 +234,6 @@ def _define_number(p: Printer, param: relax.Var) -> None:
     if p.since("tvm-0.27") and isinstance(info, PrimStructInfo) and isinstance(info.value, prim.Var):
         if p.names.get(info.value) is None:
             p.names.bind(info.value, p.define(param, param.name))
-
-
-def _body(p: Printer, node: relax.Function) -> relax.SeqExpr:
-    """The body; for a release without a last cast that the declared result implies."""
-    body = node.body
-    last = body.blocks[-1].bindings[-1] if body.blocks and body.blocks[-1].bindings else None
-    if p.options.dialect is None or not isinstance(last, relax.MatchCast) or last.var is not body.body:
-        return body
-    result = node.ret_struct_info
-    if is_cast(last) or result is None or not same_struct_info(last.struct_info, result) or not declares_result(node):
-        return body
-    if isinstance(body.blocks[-1], relax.DataflowBlock) or not isinstance(last.value, relax.Var):
-        return body
-    kept = body.blocks[-1].replace(bindings=body.blocks[-1].bindings[:-1])
-    return body.replace(blocks=(*body.blocks[:-1], kept), body=last.value)
 
 
 def _is_inferred(p: Printer, node: relax.Function) -> bool:

@@ -27,6 +27,8 @@ _NAMED_EXTERN = frozenset(
 # --- leaves -----------------------------------------------------------------------------------------------------------
 @prints(relax.Var, relax.DataflowVar)
 def _var(p: Printer, node: relax.Var) -> Doc:
+    if node in p.values:
+        return p.doc(p.values[node])
     return p.names.get(node) or p.names.define(node, node.name, lasting=True)
 
 
@@ -101,6 +103,8 @@ def _tuple(p: Printer, node: relax.Tuple) -> Doc:
 
 @prints(relax.TupleGetItem)
 def _item(p: Printer, node: relax.TupleGetItem) -> Doc:
+    if isinstance(node.tuple_value, relax.Tuple) and p.options.dialect is not None:  # `(x, y)[0]` is `x` there
+        return bracket("R.TupleGetItem(", [p.doc(node.tuple_value), str(node.index)], ")")
     return concat(p.doc(node.tuple_value), f"[{node.index}]")
 
 

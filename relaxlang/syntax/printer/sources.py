@@ -17,6 +17,7 @@ _TOKEN = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|#[^\n]*|[()\[\]
 _NAME = re.compile(r"\w+")
 _LET = re.compile(r" *T\.[Ll]et\b")
 _BIND = re.compile(r" *T\.[Bb]ind\b")
+_OPEN = re.compile(r" *R\.Tuple *:")
 _CAST = re.compile(r" *[\w.]*match_(?:cast|shape)\b")
 
 
@@ -28,6 +29,17 @@ def declares_result(function: relax.Function) -> bool:
 def annotates(var: relax.Var) -> bool:
     """Whether the binding of a variable states its struct info."""
     return var.span is not None and var.span.text.isidentifier() and _next(var.span, (":", "=", "\n"))[0] == ":"
+
+
+def names_nothing(var: relax.Var) -> bool:
+    """Whether a variable is the reader's, for a value inside another one."""
+    return var.span is not None and not var.span.text.isidentifier()
+
+
+def leaves_tuple_open(function: relax.Function) -> bool:
+    """Whether the header says `-> R.Tuple`, which leaves open what it holds."""
+    token, at = _next(function.span, ("->", ":")) if function.span is not None else ("", 0)
+    return token == "->" and function.span is not None and _OPEN.match(function.span.source.text, at) is not None
 
 
 def is_cast(binding: relax.MatchCast) -> bool:
