@@ -38,6 +38,16 @@ def emit_parallel(em: StmtEmitter, s: tir.For) -> None:
     em.assume_zero(em.at.value(f"load i32, ptr {context}"))
 
 
+def emit_apart(em: StmtEmitter, s: tir.For) -> None:
+    """A loop in a function of its own, which is not inlined: LLVM would keep the constants of what it computes in
+    registers all the time, and what is accumulated in the loops around it in memory."""
+    captured = [v for v in _used(s.body) if v is not s.loop_var and em.env.get(v, "").startswith("%")]
+    body = _body_function(em, s, em.module.fresh("rlx.apart"), captured, em.parallel)
+    extent = em.num(prim.cast(s.extent, INT64))
+    args = [("i64", "0"), ("i64", extent.ref), *((value_type(v.dtype), em.env[v]) for v in captured)]
+    em.assume_zero(em.at.call("i32", symbol(body), *args))
+
+
 def _used(body: Stmt) -> list[Var]:
     """The variables that occur in a statement, data pointers of buffers included, each once."""
     found: dict[Var, None] = {}
@@ -49,12 +59,13 @@ def _used(body: Stmt) -> list[Var]:
     return list(found)
 
 
-def _body_function(em: StmtEmitter, s: tir.For, name: str, captured: list[Var]) -> str:
-    """The function `i32 body(i64 begin, i64 end, captured…)`; returns its name."""
+def _body_function(em: StmtEmitter, s: tir.For, name: str, captured: list[Var], parallel: bool | None = None) -> str:
+    """The function `i32 body(i64 begin, i64 end, captured…)`; returns its name. `parallel`: whether the loops around it
+    are shared, None when the loop itself is; the function is not inlined then."""
     context, full = em.context, em.module.fresh(f"{name}.body")
     at = context.function(full, s)
     inner = StmtEmitter(context, at, {v: r for v, r in em.env.items() if not r.startswith("%")})
-    inner.parallel = True
+    inner.parallel = parallel is None or parallel
     # Pointers that were computed from others may overlap with them.
     alias = "" if context.derived & set(captured) else " noalias"
     head = ["i64 %begin", "i64 %end"]
@@ -74,7 +85,8 @@ def _body_function(em: StmtEmitter, s: tir.For, name: str, captured: list[Var]) 
     inner.counted(turn, "%begin", "%end", one, runs=True, breakable=False)
     inner.leave("0")
     context.stack = stack
-    attributes = "nounwind" + context.width_attribute + context.attribute(at)
+    attributes = "nounwind" if parallel is None else "nounwind noinline"
+    attributes += context.width_attribute + context.attribute(at)
     em.module.add(at.text(f"define internal i32 {symbol(full)}({', '.join(head)}) {attributes}"))
     return full
 

@@ -15,7 +15,7 @@ from relaxlang.ir import prim, tir
 from relaxlang.ir.prim import PrimExpr, Var
 from relaxlang.ir.tir import Stmt
 from relaxlang.ir.visit import free_vars, walk
-from relaxlang.schedule.state import walk_stmts
+from relaxlang.schedule.state import APART, walk_stmts
 
 MOST_COPIES = 512
 """How often a statement may stand in the code for loops that are written out."""
@@ -131,6 +131,11 @@ def _for(em: StmtEmitter, s: tir.For) -> None:
         from relaxlang.codegen.parallel import emit_parallel
 
         emit_parallel(em, s)
+        return
+    if s.kind == "serial" and APART in s.annotations and isinstance(s.extent, prim.IntImm) and s.extent.value > 0:
+        from relaxlang.codegen.parallel import emit_apart
+
+        emit_apart(em, s)
         return
     _serial(em, s)
 

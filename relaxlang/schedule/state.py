@@ -20,6 +20,8 @@ from relaxlang.ir.tir import Block, BlockRealize, Buffer, For, PrimFunc, Range, 
 from relaxlang.ir.visit import Rewriter, on
 from relaxlang.schedule.access import fill_regions
 
+APART = "pragma_compute_scope"
+"""The annotation of a loop whose code becomes a function of its own, so that it takes no registers from other loops."""
 TRUE = IntImm(BOOL, 1)
 _CHILDREN: dict[type, tuple[str, ...]] = {
     tir.For: ("body",), tir.While: ("body",), tir.LetStmt: ("body",), tir.AttrStmt: ("body",),

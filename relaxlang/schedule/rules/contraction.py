@@ -18,6 +18,7 @@ from relaxlang.schedule.rules.analysis import LAYOUT_REWRITE, constant, is_costl
 from relaxlang.schedule.rules.factors import Contraction, Sweep, analyse, sweep_of, tile
 from relaxlang.schedule.rules.processor import Processor
 from relaxlang.schedule.schedule import Schedule
+from relaxlang.schedule.state import APART
 from relaxlang.schedule.trace import LoopRV
 
 FEW_ROWS = 8
@@ -290,6 +291,9 @@ def _place_costly(sch: Schedule, tail: str, loop: LoopRV, lanes: int) -> None:
         after = users[0].block.name_hint
         sch.reverse_compute_at(after, loop)
         _lines(sch, after, lanes)
+        loops = sch.get_loops(after)
+        place = next(k for k, one in enumerate(loops) if sch.get(one).loop_var is sch.get(loop).loop_var)
+        sch.annotate(loops[place + 1], APART, 1)
 
 
 def _is_cut(realize: BlockRealize) -> bool:

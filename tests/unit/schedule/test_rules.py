@@ -103,6 +103,24 @@ def test_names_and_loop_order_do_not_matter() -> None:
     )
 
 
+@pytest.mark.parametrize("m, n", [(33, 65), (1, 430), (16, 64)])
+def test_functions_of_a_tile_take_no_registers_from_its_sums(m: int, n: int) -> None:
+    text = f"""
+@R.function
+def main(x: R.Tensor(({m}, 70), "float32"), w: R.Tensor((70, {n}), "float32")) -> R.Tensor(({m}, {n}), "float32"):
+    with R.dataflow():
+        y = R.sin(R.matmul(x, w))
+        R.output(y)
+    return y
+"""
+    rng = np.random.default_rng(0)
+    x, w = (rng.standard_normal(s).astype("float32") for s in ((m, 70), (70, n)))
+    lowered = relaxlang.lower(relaxlang.parse(text), EAGER)
+    assert m == 1 or "pragma_compute_scope" in lowered.script()
+    got = relaxlang.build(lowered, pipeline="minimum")["main"](x, w)
+    np.testing.assert_allclose(got, np.sin(x @ w), rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize("m, n", [(1, 1), (3, 17), (8, 64), (5, 257)])
 def test_what_is_inlined_is_one_pass(m: int, n: int) -> None:
     made = agree(module(CHAIN, M=m, N=n), rtol=1e-4)
