@@ -272,12 +272,12 @@ def tuple_getitem(values: tuple[Any, ...], index: int) -> Any:
 
 @builtin("vm.builtin.read_if_cond")
 def read_if_cond(value: Any) -> bool:
-    """A truth value from a scalar or a 0-d tensor; RLX6018 for anything else."""
+    """A truth value from a scalar or a tensor of one element; RLX6018 for anything else."""
     if isinstance(value, np.ndarray):
-        if value.ndim != 0:
-            fail("RLX6018", f"a condition is a scalar or a 0-d tensor, not {checks.describe(value)}")
+        if value.size != 1:
+            fail("RLX6018", f"a condition is a scalar or a tensor of one element, not {checks.describe(value)}")
     elif not isinstance(value, (bool, int)):
-        fail("RLX6018", f"a condition is a scalar or a 0-d tensor, not {checks.describe(value)}")
+        fail("RLX6018", f"a condition is a scalar or a tensor of one element, not {checks.describe(value)}")
     return bool(value)
 
 

@@ -216,7 +216,7 @@ ELABORATION: dict[str, CodeInfo] = {
     ),
     "RLX0226": CodeInfo(
         "not a condition",
-        "The condition of a conditional is a bool tensor without dimensions, or a bool scalar.",
+        "The condition of a conditional is a bool tensor of one element, or a bool scalar.",
         _relax("if x:\n    y = x\nelse:\n    y = x\nreturn y"),
         '@R.function\ndef f(x: R.Object, c: R.Tensor((), "bool")):\n    if c:\n        y = x\n    else:\n'
         "        y = x\n    return y\n",

@@ -241,19 +241,20 @@ def _sblock_alloc_buffer(
     return Pending("buffer", declare)
 
 
-@names("local_scalar")
-def _local_scalar(
-    ev: BodyElaborator, node: tree.Call, dtype: Any = "float32", scope: Any = "local", **fields: Any
-) -> Pending:
+def _one_element(name: str, usual: str) -> None:
     """A variable that is declared: memory of one element. Assigning to its name stores there."""
-    pending = _decl_buffer(ev, node, (1,), dtype, scope=scope, **fields)
 
-    def declare(body: BodyElaborator, name: str, span: Span | None) -> prim.BufferLoad:
-        buffer = pending.declare(body, name, span)
-        body.variables.add(buffer)
-        return prim.BufferLoad(buffer, (prim.const(0, prim.INT32),), span=span)
+    def make(ev: BodyElaborator, node: tree.Call, dtype: Any = "float32", scope: Any = usual, **fields: Any) -> Pending:
+        pending = _decl_buffer(ev, node, (1,), dtype, scope=scope, **fields)
 
-    return Pending("buffer", declare)
+        def declare(body: BodyElaborator, name: str, span: Span | None) -> prim.BufferLoad:
+            buffer = pending.declare(body, name, span)
+            body.variables.add(buffer)
+            return prim.BufferLoad(buffer, (prim.const(0, prim.INT32),), span=span)
+
+        return Pending("buffer", declare)
+
+    names(name)(make)
 
 
 def _scoped(name: str, scope: str) -> None:
@@ -264,6 +265,8 @@ def _scoped(name: str, scope: str) -> None:
     names(name)(make)
 
 
+_one_element("local_scalar", "local")
+_one_element("shared_scalar", "shared")
 _scoped("alloc_shared", "shared")
 _scoped("alloc_local", "local")
 

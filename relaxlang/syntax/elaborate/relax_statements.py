@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from relaxlang.base.diagnostics import Diagnostic, DiagnosticError, Label
 from relaxlang.base.source import Span
-from relaxlang.ir import relax
+from relaxlang.ir import prim, relax
 from relaxlang.ir.prim import PrimExpr
 from relaxlang.ir.struct_info import (
     OBJECT,
@@ -377,7 +377,8 @@ def _if(body: Body, node: tree.If, scope: Scope) -> None:
 def _check_condition(test: relax.Expr, span: Span | None) -> None:
     info = test.struct_info
     if isinstance(info, TensorStructInfo):
-        fine = info.ndim in (-1, 0) and (info.dtype is None or info.dtype.is_bool)
+        one = info.ndim in (-1, 0) or (info.dims is not None and all(isinstance(d, prim.IntImm) and d.value == 1 for d in info.dims))
+        fine = one and (info.dtype is None or info.dtype.is_bool)
     else:
         fine = (
             info is None
@@ -385,7 +386,7 @@ def _check_condition(test: relax.Expr, span: Span | None) -> None:
             or (isinstance(info, PrimStructInfo) and info.dtype.is_bool)
         )
     if not fine:
-        raise error("RLX0226", f'a condition is a scalar bool, `R.Tensor((), "bool")`, and not `{info}`', span)
+        raise error("RLX0226", f'a condition is a bool, `R.Tensor((), "bool")`, and not `{info}`', span)
 
 
 def _return(body: Body, node: tree.Return, scope: Scope) -> None:

@@ -114,8 +114,8 @@ def test_small_ones():
 
 def test_conditions():
     assert call("vm.builtin.read_if_cond", array(True)) is True and call("vm.builtin.read_if_cond", array(0)) is False
-    assert call("vm.builtin.read_if_cond", True) is True
-    assert code("vm.builtin.read_if_cond", array([True])) == "RLX6018"
+    assert call("vm.builtin.read_if_cond", True) is True and call("vm.builtin.read_if_cond", array([[False]])) is False
+    assert code("vm.builtin.read_if_cond", array([True, True])) == "RLX6018"
     assert code("vm.builtin.read_if_cond", None) == "RLX6018"
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from relaxlang import DiagnosticError, parse, structural_equal
+from relaxlang import DiagnosticError, VirtualMachine, build, cpu, parse, structural_equal
 from relaxlang.ir import prim, relax
 from relaxlang.ir.struct_info import OBJECT, FuncStructInfo, ShapeStructInfo, TensorStructInfo, TupleStructInfo
 
@@ -314,3 +314,22 @@ def test_unknown_operators_print_back() -> None:
     mod = parse("@R.function\ndef f(x: R.Object):\n    " + "\n    ".join([*lines, "return w"]) + "\n", check=False)
     text = mod.script()
     assert all(line in text for line in lines) and parse(text, check=False).script() == text
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (1, 1)])
+def test_a_condition_is_a_bool_of_one_element(shape: tuple[int, ...]) -> None:
+    text = f"""
+@R.function
+def main(c: R.Tensor({shape}, "bool"), x: R.Tensor((3,), "float32")):
+    if c:
+        y = R.multiply(x, x)
+    else:
+        y = R.add(x, x)
+    return y
+"""
+    vm = VirtualMachine(build(parse(text)), cpu())
+    x = np.array([1, 2, 3], "float32")
+    for c, want in ((True, x * x), (False, x + x)):
+        np.testing.assert_array_equal(vm["main"](np.full(shape, c), x), want)
+    with pytest.raises(DiagnosticError, match="a condition is a bool"):
+        parse(text.replace(f"{shape}", "(2,)", 1))

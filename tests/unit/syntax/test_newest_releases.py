@@ -186,6 +186,7 @@ P = T.alloc_buffer((8, 16), "float16", scope="local", layout=T.TileLayout(T.S[(2
 Q = T.alloc_buffer((8, 16), "float16", layout=None)
 U = T.alloc_buffer((8, 16), "float16", layout=T.ComposeLayout(3, 3, 3, T.TileLayout(T.S[4, 4])))
 v = T.local_scalar("uint32")
+w = T.shared_scalar("uint64")
 T.ptx.ld.global_.b32(v, T.ptx.addr(P.data, -16))
 v = v + T.uint32(1)
 v += T.uint32(2)
