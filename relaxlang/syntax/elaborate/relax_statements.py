@@ -377,7 +377,9 @@ def _if(body: Body, node: tree.If, scope: Scope) -> None:
 def _check_condition(test: relax.Expr, span: Span | None) -> None:
     info = test.struct_info
     if isinstance(info, TensorStructInfo):
-        one = info.ndim in (-1, 0) or (info.dims is not None and all(isinstance(d, prim.IntImm) and d.value == 1 for d in info.dims))
+        one = info.ndim in (-1, 0) or (
+            info.dims is not None and all(isinstance(d, prim.IntImm) and d.value == 1 for d in info.dims)
+        )
         fine = one and (info.dtype is None or info.dtype.is_bool)
     else:
         fine = (
