@@ -1,8 +1,14 @@
 """What all tests share: the `.rlx` collectors and golden files of `relaxlang.testing`, and the marker `extra`."""
 
+import math
 from importlib.util import find_spec
 
 import pytest
+
+from relaxlang.codegen import build_cache
+
+# Tests build what they test: some change the compiler in ways that no cache of programs can know of.
+build_cache.WORTHWHILE = math.inf
 
 pytest_plugins = ["relaxlang.testing.plugin", "pytester"]
 

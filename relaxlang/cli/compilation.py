@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from relaxlang.cli.parts import Part
     from relaxlang.cli.run import Call
     from relaxlang.codegen.aot.library import AotLibrary
+    from relaxlang.codegen.build_cache import Build
     from relaxlang.codegen.kernel import CompiledKernel
     from relaxlang.ir.configuration.target import Target
     from relaxlang.ir.module import IRModule
@@ -213,9 +214,31 @@ class Compilation:
         if self.is_built:
             with self.settings.clock.phase("load"):
                 return driver.load_module(self.name)
+        known = self._known
+        with self.settings.clock.phase("load"):
+            found = known.find() if known is not None else None
+        if found is not None:
+            found.ir_module = lambda: driver.bound(self.lowered)
+            return found
         lowered = self.lowered
         with self.settings.clock.phase("code"):
-            return driver.generate(lowered)
+            built = driver.generate(lowered)
+        if known is not None:
+            known.keep(built)
+        return built
+
+    @cached_property
+    def _known(self) -> Build | None:
+        """The build as the cache of programs may know it; None when the command line asks for passes of its own or
+        wants to see them run."""
+        if self.is_imported or self.settings.own_pipeline or self.settings.watches_passes:
+            return None
+        from relaxlang.codegen.build_cache import build_of
+        from relaxlang.passes.base import PassContext
+
+        target, host, executor, runtime, name = self.settings.build
+        asked = (target, host, executor, runtime, None, name)
+        return build_of(self.parsed, asked, "default", PassContext(disabled=self.settings.skipped), by="relaxc")
 
     @property
     def executable(self) -> Executable:

@@ -129,6 +129,10 @@ def _answer(line: CommandLine) -> str:
         from relaxlang.cli.completion import completion
 
         return completion(line.value("--completion"))
+    if line.has("--clear-cache"):
+        from relaxlang.cli.version import clear_cache
+
+        return clear_cache()
     if line.has("--explain"):
         from relaxlang.base.codes import explain
 

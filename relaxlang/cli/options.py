@@ -148,6 +148,7 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         _value("--explain", "CODE", "what a diagnostic code means"),
         _value("--completion", "SHELL", "print the completion script for bash, zsh or fish", SHELLS, True),
         _flag("--version", "the version; with -v of what it is made of, too"),
+        _flag("--clear-cache", "remove compiled kernels and programs from the user's cache", True),
         _flag("--no-config", "heed neither `[tool.relaxlang]` of pyproject.toml nor the environment", True),
         _flag("--verbose -v", "say more", True),
         _flag("--help -h", "this text"),

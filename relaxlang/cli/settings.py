@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
 _QUOTED = re.compile(r"(['\"])(.*)\1\Z", re.DOTALL)
 _NONE: frozenset[str] = frozenset()
+_WATCHING = (
+    "--timing", "--trace", "--stats", "--verify-each", "--print-ir-before", "--print-ir-after", "--print-ir-changed",
+    "--print-ir-diff", "--print-ir-dir",
+)  # fmt: skip
 
 
 class Settings:
@@ -50,6 +54,11 @@ class Settings:
         self.bisect = number(line, "--bisect-limit", 0)
         self.statistics: list[Statistics] = []
         self._before, self._after = (_names(line, n) for n in ("--print-ir-before", "--print-ir-after"))
+
+    @property
+    def watches_passes(self) -> bool:
+        """Whether the passes have to run because the command line wants to see them."""
+        return any(self.line.has(name) for name in _WATCHING)
 
     @cached_property
     def dims(self) -> dict[str, int]:

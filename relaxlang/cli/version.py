@@ -1,4 +1,4 @@
-"""`--version`, and with `-v` the versions of what relaxlang stands on: what a bug report should say."""
+"""`--version`, and with `-v` the versions of what relaxlang stands on: what a bug report says; `--clear-cache`."""
 
 from __future__ import annotations
 
@@ -30,3 +30,13 @@ def version_text(verbose: bool) -> str:
         "cache": str(config.cache_dir or "off"),
     }
     return "".join(f"{name:10} {value}\n" for name, value in rows.items())
+
+
+def clear_cache() -> str:
+    """Remove what the user's cache holds of compiled code; what was given back, for `--clear-cache` to say."""
+    from relaxlang.base.store import clear
+    from relaxlang.runtime.memory import format_bytes
+
+    if config.cache_dir is None:
+        return "the cache is off\n"
+    return f"{format_bytes(clear())} removed from {config.cache_dir}\n"

@@ -94,9 +94,12 @@ class Build:
         BUILDS.write(self._key, content, outside.size)
 
 
-def build_of(mod: IRModule, arguments: tuple[Any, ...], pipeline: object, context: PassContext) -> Build | None:
+def build_of(
+    mod: IRModule, arguments: tuple[Any, ...], pipeline: object, context: PassContext, by: str = "build"
+) -> Build | None:
     """The build of a module with the arguments of `build` (target, host, executor, runtime, parameters, name); None
-    when the cache cannot know it."""
+    when the cache cannot know it. `by` is who puts the passes in sequence: two who do it in their own ways may make
+    programs that differ."""
     origin = mod.origin
     if not isinstance(origin, Origin) or BUILDS.folder is None or has_additions():
         return None
@@ -113,7 +116,7 @@ def build_of(mod: IRModule, arguments: tuple[Any, ...], pipeline: object, contex
         return None
     if any(option in targets for option in LEGACY):
         return None  # which is warned of at every build
-    return Build(key_of(text, pipeline, said, *this_machine(), llvm(), sys.byteorder), origin)
+    return Build(key_of(text, by, pipeline, said, *this_machine(), llvm(), sys.byteorder), origin)
 
 
 def _said(value: object) -> str:
