@@ -2,7 +2,7 @@
 
 | variable | meaning | default |
 |---|---|---|
-| `RELAXLANG_CACHE_DIR` | directory of compiled kernels and programs (`base.store`) | `relaxlang` in the user's cache directory |
+| `RELAXLANG_CACHE_DIR` | directory of compiled kernels and programs | `relaxlang` in the user's cache directory |
 | `RELAXLANG_CACHE` | `0` turns the on-disk cache off | `1` |
 | `RELAXLANG_STATE_DIR` | directory of the REPL's history | `relaxlang` in the user's state directory |
 | `RELAXLANG_NUM_THREADS` | threads of parallel loops | the processors that this process may use |
