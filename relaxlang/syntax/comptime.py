@@ -74,8 +74,9 @@ class Evaluator:
 
     def unknown_name(self, node: tree.Name, scope: Scope) -> Any:
         """The value of a name that no scope has; elaborators may define one."""
-        names = scope.all_names() | set(BUILTINS) if len(node.id) > 1 else ()
-        hint = suggestion(node.id, names, node.span)
+        names = scope.suggestions() | set(BUILTINS) if len(node.id) > 1 else set()
+        near = {name for name in names if len(name) > 1 or name == node.id[0]}  # `m` for `m1`, and not for `lm`
+        hint = suggestion(node.id, near, node.span)
         if node.id == "metadata":
             hint["help"] = "the text lacks its metadata section: TVM prints it with `mod.script(show_meta=True)`"
         raise error("RLX0101", f"undefined name `{node.id}`", node.span, label="not defined here", **hint)

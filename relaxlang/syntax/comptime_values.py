@@ -62,11 +62,23 @@ class Scope:
             scope = scope.parent
         return names
 
+    def suggestions(self) -> set[str]:
+        """The visible names that a misspelt one may stand for: old names of namespaces (`tir`, `ty`) are none."""
+        found, scope = set(), self
+        while scope is not None:
+            found |= {n for n, v in scope.names.items() if not isinstance(v, Value) or v.is_suggested(n)}
+            scope = scope.parent  # type: ignore[assignment]
+        return found
+
 
 class Value:
     """A value with behaviour of its own. What a class does not implement is a diagnostic at `span`."""
 
     kind = "value"
+
+    def is_suggested(self, name: str) -> bool:
+        """Whether `name`, which means this, is offered in place of a misspelt one."""
+        return True
 
     def attribute(self, ev: Evaluator, name: str, span: Span | None) -> Any:
         """`self.name`."""
@@ -111,6 +123,9 @@ class Namespace(Value):
         self.lookup = lookup
         self.names = names
         self.kind = f"namespace `{path}`"
+
+    def is_suggested(self, name: str) -> bool:
+        return name in ("T", "R", "I")
 
     def attribute(self, ev: Evaluator, name: str, span: Span | None) -> Any:
         found = self.lookup(name)

@@ -36,6 +36,9 @@ class Opaque(Value):
         self.name = name
         self.kind = f"unknown `{name}`"
 
+    def is_suggested(self, name: str) -> bool:
+        return False
+
     def attribute(self, ev: Evaluator, name: str, span: Span | None) -> Any:
         return Opaque(f"{self.name}.{name}")
 

@@ -213,3 +213,22 @@ def test_faults_do_not_follow_each_other() -> None:
     assert codes(
         HEAD + "    for i in T.sreial(4):\n        B[i] = i\n    x = nope\n    B[0] = x\n    B[1] = x + 1\n"
     ) == ["RLX0102", "RLX0101"]
+
+
+@pytest.mark.parametrize(
+    ("name", "help"),
+    [
+        ("tx", ""),
+        ("tyy", ""),
+        ("tirr", ""),
+        ("relx", ""),
+        ("tvn", ""),
+        ("outt", "did you mean `out`?"),
+        ("rnge", "did you mean `range`?"),
+    ],
+)
+def test_what_a_misspelt_name_may_stand_for(name: str, help: str) -> None:
+    """Names in scope and builtins, not what old scripts call the namespaces."""
+    with pytest.raises(DiagnosticError) as caught:
+        parse(HEAD + f"    out = 1\n    B[0] = {name}\n")
+    assert [(d.code, d.help) for d in caught.value.diagnostics] == [("RLX0101", help)]
