@@ -88,7 +88,7 @@ def array_base64(array: np.ndarray[Any, Any]) -> str:
 
 def array_digest(array: np.ndarray[Any, Any]) -> str:
     """`"sha256:…"`: the name under which a side file holds the elements."""
-    return _SHA + hashlib.sha256(array_bytes(array)).hexdigest()
+    return _SHA + hashlib.sha256(_plain(array).data).hexdigest()
 
 
 def array_from_text(
@@ -106,8 +106,9 @@ def array_from_text(
         found = None if store is None else store.get(text)
         if found is None:
             raise ValueError(f"no side file has the array `{text}`")
-        content = _plain(np.asarray(found))
-        if _SHA + hashlib.sha256(content.data).hexdigest() != text or len(content) != count * dtype.numpy.itemsize:
+        content, digests = _plain(np.asarray(found)), getattr(store, "digests", {})
+        digest = digests.get(text) or array_digest(found)
+        if digest != text or len(content) != count * dtype.numpy.itemsize:
             raise ValueError(f"the array `{text}` of the side file has another content")
         content.flags.writeable = False
         return _from_bytes(content, dtype, shape)

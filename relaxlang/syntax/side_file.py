@@ -13,13 +13,21 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from relaxlang.base.config import config, usable_processors
+
 if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
+
     import numpy as np
 
 SUFFIX = ".weights.npz"
 _ENTRY = ".npy"
 _LENGTHS = 26
 """Where a member of an archive says how long its name and its extra field are, which its content follows."""
+LARGE = 4 << 20
+"""Bytes of a file from which on it is read ahead."""
+AHEAD = 4
+"""Arrays that are read ahead at most."""
 
 
 def side_file(path: str) -> str:
@@ -28,12 +36,20 @@ def side_file(path: str) -> str:
 
 
 class SideFile(Mapping[str, Any]):
-    """The arrays beside the text at `path`, by digest. The file is opened when an array is first asked for; a missing
-    or damaged one has no arrays."""
+    """The arrays beside the text at `path`, by digest, in read-only memory. The file is opened when an array is first
+    asked for; a missing or damaged one has no arrays.
+
+    Texts ask for arrays in the order of the file, so while one is used a thread reads the next ones, if they are large
+    and there is a processor for it. `digests` are those of what was read: the reader of a text compares them.
+    """
 
     def __init__(self, path: str) -> None:
         self.path = side_file(path)
+        self.digests: dict[str, str] = {}
         self._archive: zipfile.ZipFile | None = None
+        self._order: list[str] = []
+        self._pool: ThreadPoolExecutor | None = None
+        self._ahead: dict[str, Future[np.ndarray[Any, Any]]] = {}
 
     def _entries(self) -> dict[str, zipfile.ZipInfo]:
         """What the archive has, by name (`sha256:….npy`)."""
@@ -42,16 +58,45 @@ class SideFile(Mapping[str, Any]):
                 self._archive = zipfile.ZipFile(self.path)
             except (OSError, ValueError, EOFError, zipfile.BadZipFile):
                 return {}
+            self._order = list(self._archive.NameToInfo)
+            large = sum(entry.file_size for entry in self._archive.filelist) > LARGE
+            if large and min(config.num_threads, usable_processors()) > 1:
+                from concurrent.futures import ThreadPoolExecutor
+
+                self._pool = ThreadPoolExecutor(1, "relaxlang-weights")
         return self._archive.NameToInfo
 
     def __getitem__(self, digest: str) -> np.ndarray[Any, Any]:
+        entry = self._entries()[digest + _ENTRY]
         try:
-            found: np.ndarray[Any, Any] = self._read(self._entries()[digest + _ENTRY])
+            if self._pool is None:
+                return self._read(entry)
+            return self._begun(self._pool, entry).result()
         except (OSError, ValueError, EOFError, struct.error, zipfile.BadZipFile) as fault:
             raise KeyError(digest) from fault
-        return found
+
+    def _begun(self, pool: ThreadPoolExecutor, entry: zipfile.ZipInfo) -> Future[np.ndarray[Any, Any]]:
+        """The reading of an entry, after which that of the next ones is begun."""
+        here = self._ahead.pop(entry.filename, None) or pool.submit(self._read, entry)
+        place = self._order.index(entry.filename)
+        for name in self._order[place + 1 : place + 1 + AHEAD]:
+            if name not in self._ahead and name.removesuffix(_ENTRY) not in self.digests:
+                self._ahead[name] = pool.submit(self._read, self._entries()[name])
+        return here
+
+    def __del__(self) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _read(self, entry: zipfile.ZipInfo) -> np.ndarray[Any, Any]:
+        from relaxlang.syntax.scalars import array_digest
+
+        found = self._array(entry)
+        found.flags.writeable = False
+        self.digests[entry.filename.removesuffix(_ENTRY)] = array_digest(found)
+        return found
+
+    def _array(self, entry: zipfile.ZipInfo) -> np.ndarray[Any, Any]:
         from numpy.lib.format import read_array
 
         assert self._archive is not None

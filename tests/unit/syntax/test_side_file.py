@@ -8,7 +8,9 @@ import pytest
 
 import relaxlang
 from relaxlang.base.diagnostics import DiagnosticError
-from relaxlang.syntax.side_file import side_file, side_file_bytes
+from relaxlang.syntax import side_file as module
+from relaxlang.syntax.scalars import array_digest
+from relaxlang.syntax.side_file import SideFile, side_file, side_file_bytes
 
 
 @pytest.fixture
@@ -42,3 +44,23 @@ def test_missing_and_damaged_files(text: Path, damage) -> None:
     with pytest.raises(DiagnosticError) as caught:
         relaxlang.load(text)
     assert caught.value.diagnostics[0].code == "RLX0128" and "model.weights.npz" in str(caught.value)
+
+
+def test_the_next_arrays_are_read_ahead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In whatever order they are asked for, each is read once, and those that nobody comes to are not read."""
+    arrays = {array_digest(a): a for a in (np.full(50, k, "float32") for k in range(12))}
+    path = tmp_path / "model.rlx"
+    Path(side_file(str(path))).write_bytes(side_file_bytes(arrays))
+    monkeypatch.setattr(module, "LARGE", 0)
+    monkeypatch.setattr(module, "usable_processors", lambda: 2)
+    monkeypatch.setenv("RELAXLANG_NUM_THREADS", "2")
+    read, array = [], SideFile._array
+    monkeypatch.setattr(SideFile, "_array", lambda self, entry: (read.append(entry.filename), array(self, entry))[1])
+    store, names = SideFile(str(path)), list(arrays)
+    for k in (0, 1, 3, 2):
+        assert (store[names[k]].view("float32") == k).all() and store.digests[names[k]] == names[k]
+    assert "absent" not in store and len(store) == 12
+    with pytest.raises(KeyError):
+        store["absent"]
+    store._pool.shutdown()
+    assert read == [f"{n}.npy" for n in names[:8]]
