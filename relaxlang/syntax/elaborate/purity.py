@@ -8,6 +8,7 @@ struct info (`Tensor`); or by `@tvm.script.ir_module`. Their functions are as pu
 from __future__ import annotations
 
 from relaxlang.ir import relax
+from relaxlang.ir.attrs import EMPTY
 from relaxlang.ir.module import AnyFunc
 from relaxlang.ir.struct_info import FuncStructInfo
 from relaxlang.ir.visit import walk
@@ -16,7 +17,9 @@ from relaxlang.syntax.operators import OperatorTable
 
 
 def with_effects(functions: dict[str, AnyFunc], names: list[str], operators: OperatorTable) -> frozenset[str]:
-    """Those of the Relax functions `names` that have side effects, by what they call."""
+    """Those of the Relax functions `names` that have side effects, by what they call. (One that is forced to be pure is
+    not older than purity.)"""
+    names = [name for name in names if not getattr(functions[name], "attrs", EMPTY).get("relax.force_pure", False)]
     calls = {name: [n for n in walk(functions[name]) if isinstance(n, relax.Call)] for name in names}
     impure: set[str] = set()
     before = -1

@@ -26,7 +26,8 @@ def elaborate_prim_func(
     """The PrimFunc of a `@T.prim_func` definition. Raises a silent DiagnosticError when any part of it was faulty."""
     before = len(unit.diagnostics.items)
     ev, inner = BodyElaborator(unit), Scope({}, scope)
-    ev.allocates_here = SCHEDULABLE in options or _is_gpu_kernel(node)  # only TVM 0.26 and later write these
+    # Only TVM 0.26 and later write these; and where there are no blocks, memory is allocated by a statement.
+    ev.allocates_here = SCHEDULABLE in options or _is_gpu_kernel(node) or not _has_block(node.body)
     for name in node.type_params:
         ev.signature_vars[name] = inner.names[name] = prim.Var(name, prim.INT64, span=head(node))
     ev.here = inner
@@ -52,6 +53,28 @@ def _is_gpu_kernel(node: tree.FunctionDef) -> bool:
     """Whether a function says `T.device_entry()`."""
     calls = [s.value.func for s in node.body if isinstance(s, tree.ExprStmt) and isinstance(s.value, tree.Call)]
     return any(isinstance(func, tree.Attribute) and func.attr == "device_entry" for func in calls)
+
+
+def _has_block(body: tuple[tree.Stmt, ...]) -> bool:
+    """Whether there is a `with T.block(…)` among statements, or a macro that may have one."""
+    stack = list(body)
+    while stack:
+        one = stack.pop()
+        if isinstance(one, tree.With):
+            calls = [item.context.func for item in one.items if isinstance(item.context, tree.Call)]
+            if any(isinstance(func, tree.Attribute) and func.attr in ("block", "sblock") for func in calls):
+                return True
+        if isinstance(one, (tree.With, tree.For, tree.While, tree.FunctionDef)):
+            stack += one.body
+        elif isinstance(one, tree.If):
+            stack += [*one.body, *one.orelse]
+        elif (
+            isinstance(one, tree.ExprStmt)
+            and isinstance(one.value, tree.Call)
+            and isinstance(one.value.func, tree.Name)
+        ):
+            return True
+    return False
 
 
 def _is_root(ev: BodyElaborator, body: tir.Stmt) -> bool:

@@ -34,7 +34,7 @@ def body_as_written(p: Printer, function: relax.Function) -> relax.SeqExpr:
 def _is_result(last: relax.Binding, function: relax.Function) -> bool:
     if not names_nothing(last.var) or isinstance(last.value, (relax.If, relax.Function)):
         return False
-    if isinstance(last, relax.VarBinding):
+    if not isinstance(last, relax.MatchCast):
         return isinstance(last.value, relax.Call) and not _is_constant(last.value) and _uses(function)[last.var] == 2
     result = function.ret_struct_info
     return not is_cast(last) and result is not None and declares_result(function) and (

@@ -102,6 +102,8 @@ class Printer:
         self.dimension_names: set[str] = set()
         self.lets: set[prim.Var] = set()
         self.escaped: list[prim.Var] = []
+        self.launched: set[prim.Var] = set()
+        self.threads: dict[prim.Var, str] = {}
         self._slot_count = 0
         self._opening: Node | None = None
 

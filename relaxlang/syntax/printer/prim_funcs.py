@@ -24,10 +24,11 @@ def emit_prim_func(p: Printer, node: tir.PrimFunc, name: str, *, symbol: str | N
     """The definition of a PrimFunc. `symbol` is its name in the module when `name` is only made from it."""
     start = len(p.lines)
     _definition(p, node, name, symbol)
-    if p.escaped:  # lets whose variables are used outside of them: those are declared first, and bound by `var=`
+    if p.escaped or p.threads:  # variables that are used outside of the scope that defines them: declared first
         del p.lines[start:]
         _definition(p, node, name, symbol)
         p.escaped.clear()
+        p.threads.clear()
 
 
 def _definition(p: Printer, node: tir.PrimFunc, name: str, symbol: str | None) -> None:
@@ -57,8 +58,11 @@ def _definition(p: Printer, node: tir.PrimFunc, name: str, symbol: str | None) -
     for buffer in node.buffer_map.values():
         p.slots[buffer.data] = slot
     p.lets.clear()
+    p.launched.clear()
     for var in list(p.escaped):
         p.name(var)
+    for thread, tag in p.threads.items():
+        p.line(f"{p.names.define(thread, thread.name, lasting=True)} = T.env_thread({string_text(tag)})")
     _body(p, node.body)
     p.indent -= 1
     p.head = None
@@ -126,13 +130,14 @@ def _param_type(p: Printer, var: prim.Var) -> str:
 
 # --- the root block ---------------------------------------------------------------------------------------------------
 def _body(p: Printer, body: tir.Stmt) -> None:
-    """The body; the root block is left out where reading the text puts it back: when it allocates buffers, or there are
-    blocks inside it, unless it would be taken for one that was written out."""
+    """The body; the root block is left out where reading the text puts it back: when there are blocks inside it, unless
+    it would be taken for one that was written out, or it allocates with a word that only blocks have."""
     if isinstance(body, tir.BlockRealize) and _is_root(body):
         block = body.block
         first = block.body
         bare = isinstance(first, tir.BlockRealize) and not first.block.iter_vars
-        if block.alloc_buffers or (not bare and any(n.__class__ is tir.BlockRealize for n in walk(first))):
+        inside = any(n.__class__ is tir.BlockRealize for n in walk(first))
+        if (inside and not bare) or (block.alloc_buffers and (inside or p.since("tvm-0.24"))):
             alloc_buffers(p, block.alloc_buffers)
             tail(p, block.body)
             return

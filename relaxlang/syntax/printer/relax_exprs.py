@@ -104,7 +104,8 @@ def _tuple(p: Printer, node: relax.Tuple) -> Doc:
 @prints(relax.TupleGetItem)
 def _item(p: Printer, node: relax.TupleGetItem) -> Doc:
     if isinstance(node.tuple_value, relax.Tuple) and p.options.dialect is not None:  # `(x, y)[0]` is `x` there
-        return bracket("R.TupleGetItem(", [p.doc(node.tuple_value), str(node.index)], ")")
+        whole = bracket("R.tuple(", [p.doc(f) for f in node.tuple_value.fields], ")")
+        return bracket("R.TupleGetItem(", [whole, str(node.index)], ")")
     return concat(p.doc(node.tuple_value), f"[{node.index}]")
 
 

@@ -17,6 +17,7 @@ _TOKEN = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|#[^\n]*|[()\[\]
 _NAME = re.compile(r"\w+")
 _LET = re.compile(r" *T\.[Ll]et\b")
 _BIND = re.compile(r" *T\.[Bb]ind\b")
+_COLON = re.compile(r" *:")
 _OPEN = re.compile(r" *R\.Tuple *:")
 _CAST = re.compile(r" *[\w.]*match_(?:cast|shape)\b")
 
@@ -28,7 +29,7 @@ def declares_result(function: relax.Function) -> bool:
 
 def annotates(var: relax.Var) -> bool:
     """Whether the binding of a variable states its struct info."""
-    return var.span is not None and var.span.text.isidentifier() and _next(var.span, (":", "=", "\n"))[0] == ":"
+    return var.span is not None and var.span.text.isidentifier() and _COLON.match(*_after(var.span)) is not None
 
 
 def names_nothing(var: relax.Var) -> bool:
@@ -63,6 +64,10 @@ def is_annotated(let: tir.LetStmt) -> bool | None:
     if annotated and not _LET.match(span.source.text, after):
         token, after = _next(start, ("=", "\n"))
     return annotated if token == "=" and not _BIND.match(span.source.text, after) else None
+
+
+def _after(span: Span) -> tuple[str, int]:
+    return span.source.text, span.end
 
 
 def _next(span: Span, stops: tuple[str, ...]) -> tuple[str, int]:

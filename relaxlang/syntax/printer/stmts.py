@@ -6,12 +6,13 @@ Statements with a body that reaches to the end of their scope (let, allocation, 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from typing import Any
 
 from relaxlang.ir import prim, tir
 from relaxlang.ir.intrinsics import CARRIED_WITH, COORDINATES, is_view
-from relaxlang.syntax.document import Doc, bracket, concat
+from relaxlang.syntax.document import Doc, bracket, concat, render
 from relaxlang.syntax.printer.core import Printer, emits, owns_data
 from relaxlang.syntax.printer.exprs import element, pointer_call
 from relaxlang.syntax.printer.sources import is_annotated
@@ -39,6 +40,8 @@ def tail(p: Printer, body: tir.Stmt) -> None:
             for stmt in body.seq[:-1]:
                 _inner(p, stmt)
             body = body.seq[-1]
+        elif isinstance(body, tir.LetStmt) and _is_data(p, body):
+            body = _declared_at(p, body)
         elif isinstance(body, tir.LetStmt) and p.names.get(body.var) is not None:
             if not p.since("tvm-0.24"):
                 _inner(p, body)  # the variable is defined already: only `var=` can say so
@@ -151,6 +154,24 @@ def _let_head(p: Printer, node: tir.LetStmt, flat: bool) -> Doc:
     return bracket(f"with {p.spell('T.LetStmt')}(", [value, f"var={p.name(node.var)}"], "):")
 
 
+def _is_data(p: Printer, node: tir.LetStmt) -> bool:
+    """Whether a let is what `T.decl_buffer(…, data=f(…))` made for the value; since TVM 0.26 that may be any."""
+    inner = node.body
+    same = isinstance(inner, tir.DeclBuffer) and inner.buffer.data is node.var and inner.span is node.span
+    return same and node.span is not None and p.since("tvm-0.26")
+
+
+def _declared_at(p: Printer, node: tir.LetStmt) -> tir.Stmt:
+    """`B = T.decl_buffer(shape, dtype, data=T.address_of(A[16]))`; what comes below it."""
+    inner = node.body
+    assert isinstance(inner, tir.DeclBuffer)
+    p.opens(inner)
+    p.names.bind(node.var, render([(0, p.doc(node.value))], sys.maxsize).text.strip())
+    p.line(_head(p, inner, flat=True))
+    p.names.bind(node.var, f"{p.names.get(inner.buffer)}.data")
+    return inner.body
+
+
 def _coordinates(p: Printer, node: tir.Stmt) -> list[tir.LetStmt]:
     """The lets from here on that name what one call gives: where in the grid of a GPU kernel a thread is."""
     if not isinstance(node, tir.LetStmt) or not isinstance(node.value, prim.Call):
@@ -188,7 +209,13 @@ def _attr_head(p: Printer, node: tir.AttrStmt, flat: bool) -> Doc:
     on = node.node
     if node.key == CARRIED_WITH and isinstance(on, prim.PrimExpr):
         return concat("with ", p.doc(on), ":")
+    if isinstance(on, tir.IterVar) and on.var in p.threads and _is_launch(node, on):
+        call = bracket("T.launch_thread(", [p.name(on.var), p.doc(node.value)], ")")
+        return call if flat else concat("with ", call, ":")
     if isinstance(on, tir.IterVar) and p.names.get(on.var) is None and _is_launch(node, on):
+        if on.var in p.launched and on.var.dtype is prim.INT32:  # again: `T.env_thread` says that it is the same
+            p.threads[on.var] = on.thread_tag
+        p.launched.add(on.var)
         call = bracket("T.launch_thread(", [string_text(on.thread_tag), p.doc(node.value)], ")")
         return _named(p.define(on.var, on.var.name), call, flat)
     # TVM keeps a bare number of Python here, and takes `T.int32(0)` for something else.

@@ -66,9 +66,17 @@ def mapping_doc(p: Printer, items: Mapping[str, Any]) -> Doc:
 def keyed_doc(p: Printer, key: str, value: Any) -> Doc:
     """The value of an attribute; what TVM keeps as a target is a text or a dict here."""
     doc = value_doc(p, value)
-    if key == "target" and p.options.dialect is not None and isinstance(value, (str, Mapping)):
-        return concat("T.target(", doc, ")")
+    if key.lower().endswith("target") and p.options.dialect is not None and isinstance(value, (str, Mapping)):
+        return concat("T.target(", _by_tag(p, value) or doc, ")")
     return doc
+
+
+def _by_tag(p: Printer, target: Any) -> Doc | None:
+    """`"nvidia/nvidia-a100", host="llvm"`: a target that has a name, where nothing but its host is said besides."""
+    kind = target.get("kind", "") if isinstance(target, Mapping) else ""
+    if not isinstance(kind, str) or "/" not in kind or set(target) != {"kind", "host"}:
+        return None
+    return concat(scalars.string_text(kind), ", host=", value_doc(p, target["host"]))
 
 
 def typed_constant(value: prim.IntImm | prim.FloatImm) -> str:

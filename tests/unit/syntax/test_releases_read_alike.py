@@ -97,3 +97,121 @@ def test_the_offset_of_a_matched_buffer() -> None:
         )
     )
     assert "C.data, C.elem_offset // 4)" in text and "elem_offset=" not in text
+
+
+def test_memory_without_blocks_is_a_statement() -> None:
+    """`T.alloc_buffer` belongs to a block where there is one."""
+    alone = '@T.prim_func\ndef f():\n    x = T.alloc_buffer((4,), "int32", scope="local")\n    x[0] = 1\n'
+    assert 'x = T.decl_buffer((4,), "int32", scope="local")' in printed(alone)
+    block = alone.replace("    x[0] = 1", '    with T.block("b"):\n        x[0] = 1')
+    assert 'x = T.sblock_alloc_buffer((4,), "int32", scope="local")' in printed(block)
+    written = alone.replace("T.alloc_buffer", "T.sblock_alloc_buffer")
+    assert 'with T.block("root"):' in parse(written).script() and "T.sblock_alloc_buffer" in printed(written)
+    assert structural_equal(parse(parse(written).script()), parse(written))
+
+
+def test_one_thread_that_is_launched_twice() -> None:
+    body = "    with T.launch_thread(tx, 4):\n        A[tx] = T.float32(1)\n"
+    text = '@T.prim_func\ndef f(A: T.Buffer((4,), "float32")):\n    tx = T.env_thread("threadIdx.x")\n' + body * 2
+    for dialect in (None, NEWEST):
+        made = parse(text).script(dialect=dialect)
+        assert 'tx = T.env_thread("threadIdx.x")' in made and made.count("T.launch_thread(tx, 4)") == 2
+        assert structural_equal(parse(made), parse(text))
+
+
+def test_pointers_say_what_they_point_to() -> None:
+    text = printed(
+        """@T.prim_func(s_tir=True)
+def f(A: T.Buffer((8,), "float32")):
+    B = T.decl_buffer((4,), "float32", data=T.address_of(A[4]))
+    p: T.let[T.handle("int32")] = T.call_extern("handle", "memory")
+    q = T.address_of(A[1])
+    T.evaluate(T.call_extern("int32", "f", p, q, B.data))
+"""
+    )
+    assert 'B = T.decl_buffer((4,), "float32", data=T.address_of(A[4]))' in text
+    assert 'p: T.let[T.handle("int32", "global")] = T.call_extern(T.handle("int32", "global").ty, "memory")' in text
+    assert "q = T.address_of(A[1])" in text
+
+
+def test_a_variable_that_is_bound_again() -> None:
+    """`T.bind` is no `with` since TVM 0.24: it lasts to the end of the body."""
+    text = parse("@T.prim_func\ndef f():\n    x = T.int32()\n    T.bind(1, var=x)\n    T.evaluate(x)\n").script(
+        dialect=NEWEST
+    )
+    assert "with" not in text and "= 1\n        T.evaluate(x)" in text
+
+
+def test_what_a_kernel_returns_is_known_above_it() -> None:
+    text = printed(
+        """@I.ir_module
+class Module:
+    @T.prim_func
+    def main(A: T.Buffer((4,), "float32")):
+        A[0] = Module.f(1)
+
+    @T.prim_func(private=True)
+    def f(i: T.int32) -> T.float32:
+        return T.float32(2)
+"""
+    )
+    assert "A[0] = Module.f(1)" in text
+
+
+def test_strides_of_regions_are_their_own() -> None:
+    lines = """for i in range(2):
+    with T.block("b"):
+        vi = T.axis.spatial(2, i)
+        C = T.match_buffer(A[vi * 4:(vi + 1) * 4], dtype="float32", strides=["s"])
+        D = T.match_buffer(A[0:4], (4,), "float32", strides=["s"])
+        C[0] = D[0]"""
+    text = printed(kernel(lines))
+    assert "strides=[s]" in text and "strides=[s_1]" in text and "A[vi * 4:vi * 4 + 4], (4,)" in text
+
+
+# --- Relax: annotations, casts, calls ---------------------------------------------------------------------------------
+def test_annotations_of_the_source_stay() -> None:
+    """A release may infer less than is known here."""
+    head = '@R.function\ndef f(x: R.Tensor((4,), "float32")):\n    '
+    assert 'y: R.Tensor((4,), "float32") = R.exp(x)' in printed(
+        head + 'y: R.Tensor((4,), "float32") = R.exp(x)\n    return y\n'
+    )
+    assert "    y = R.exp(x)" in printed(head + "y = R.exp(x)\n    return y\n")
+    inner = '@R.function\n    def g(x: R.Tensor((4,), "float32")):\n        return x\n    return g(x)\n'
+    assert "    def g(x" in printed(head + inner)
+
+
+def test_casts_that_annotations_imply_are_left_out() -> None:
+    text = """@R.function
+def f(x: R.Tensor(ndim=1, dtype="float32")) -> R.Tensor((4,), "float32"):
+    y: R.Tensor((4,), "float32") = R.exp(x)
+    z = R.match_cast(R.abs(x), R.Tensor((2,), "float32"))
+    return R.exp(x)
+"""
+    made = printed(text)
+    assert 'y: R.Tensor((4,), "float32") = R.exp(x)' in made and made.count("match_cast") == 1
+    assert 'z = R.match_cast(R.abs(x), R.Tensor((2,), "float32"))' in made and "return R.exp(x)" in made
+    assert parse(text).script().count("match_cast") == 3
+
+
+def test_a_number_among_parameters_is_a_dimension() -> None:
+    made = printed('@R.function\ndef f(n: R.Prim("int64"), x: R.Tensor(["n", "n + 1"], "float32")):\n    return x\n')
+    assert 'n: R.Prim("int64"), x: R.Tensor(("n", "n + 1"), "float32")' in made
+
+
+def test_packed_functions_with_a_type_are_called() -> None:
+    made = printed(
+        '@R.function\ndef f(x: R.Object):\n    return R.ExternFunc("g", R.Callable(derive_func="d", purity=True))(x)\n'
+    )
+    assert 'R.ExternFunc("g", R.Callable(purity=True, derive_func="d"))(x)' in made
+
+
+def test_an_open_tuple_stays_open() -> None:
+    assert "-> R.Tuple:" in printed('@R.function\ndef f(x: R.Tensor((4,), "float32")) -> R.Tuple:\n    return (x, x)\n')
+
+
+def test_targets_are_targets() -> None:
+    made = printed(
+        '@T.prim_func\ndef f():\n    T.func_attr({"kTarget": T.target("a/b", host="llvm")})\n    T.evaluate(0)\n'
+    )
+    assert '"kTarget": T.target("a/b", host="llvm")' in made
