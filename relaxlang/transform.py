@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from relaxlang.passes.tir.compact_buffer_allocation import CompactBufferAllocation
     from relaxlang.passes.tir.convert_blocks_to_opaque import ConvertBlocksToOpaque
     from relaxlang.passes.tir.flatten_buffer import FlattenBuffer
+    from relaxlang.passes.tir.hoist_if_then_else import HoistIfThenElse
     from relaxlang.passes.tir.inline_blocks import InlineBlocks
     from relaxlang.passes.tir.loop_partition import LoopPartition
     from relaxlang.passes.tir.lower_init_block import LowerInitBlock
@@ -82,7 +83,7 @@ __all__ = [
     "CompactBufferAllocation", "ConvertBlocksToOpaque", "ConvertToDataflow", "DataflowUseInplaceCalls",
     "DeadCodeElimination", "DecomposeOpsForInference", "EliminateCommonSubexpr", "FlattenBuffer",
     "FoldBatchnormToConv2D", "FoldConstant", "FunctionPass", "FuseOps", "FuseOpsByPattern", "FuseTIR",
-    "FuseTransposeMatmul",
+    "FuseTransposeMatmul", "HoistIfThenElse",
     "InlineBlocks", "InlinePrivateFunctions", "KillAfterLastUse", "LambdaLift", "LegalizeOps", "LiftTransformParams",
     "LoopPartition", "LowerInitBlock", "LowerMatchBuffer", "LowerOpaqueBlock", "MergeCompositeFunctions", "MergeLoops",
     "Normalize", "Pass",

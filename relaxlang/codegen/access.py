@@ -10,7 +10,7 @@ from relaxlang.codegen.lltypes import memory_type, value_type
 from relaxlang.codegen.text import mangled
 from relaxlang.ir import prim
 from relaxlang.ir.prim import PrimExpr
-from relaxlang.ir.tir import BufferStore
+from relaxlang.ir.tir import Buffer, BufferStore
 
 
 def load(em: ExprEmitter, e: prim.BufferLoad) -> str:
@@ -22,12 +22,12 @@ def load(em: ExprEmitter, e: prim.BufferLoad) -> str:
     if run is not None:
         place = em.address(e.buffer, (run,))
         if e.predicate is None:
-            return em.from_memory(em.at.value(f"load {kind}, ptr {place}, align {align}"), of)
+            return em.from_memory(em.at.load(f"load {kind}, ptr {place}, align {align}", _memory(em, e.buffer)), of)
         mask = em.expr(e.predicate)
-        masked = f"llvm.masked.load.{mangled(kind)}.p0"
-        function = em.module.declare(masked, kind, ["ptr", "i32", f"<{of.lanes} x i1>", kind])
-        args = (("ptr", place), ("i32", str(align)), (f"<{of.lanes} x i1>", mask), (kind, "zeroinitializer"))
-        return em.from_memory(em.at.call(kind, function, *args), of)
+        masked, truth = f"llvm.masked.load.{mangled(kind)}.p0", f"<{of.lanes} x i1>"
+        function = em.module.declare(masked, kind, ["ptr", "i32", truth, kind])
+        call = f"call {kind} {function}(ptr {place}, i32 {align}, {truth} {mask}, {kind} zeroinitializer)"
+        return em.from_memory(em.at.load(call, _memory(em, e.buffer)), of)
     _plain_lanes(em, e.buffer.dtype.lanes, e)
     places, mask = em.address(e.buffer, e.indices), _mask(em, e.predicate, of.lanes)
     pointers, truth = f"<{of.lanes} x ptr>", f"<{of.lanes} x i1>"
@@ -35,6 +35,11 @@ def load(em: ExprEmitter, e: prim.BufferLoad) -> str:
     function = em.module.declare(name, kind, [pointers, "i32", truth, kind])
     args = ((pointers, places), ("i32", str(align)), (truth, mask), (kind, "zeroinitializer"))
     return em.from_memory(em.at.call(kind, function, *args), of)
+
+
+def _memory(em: ExprEmitter, buffer: Buffer) -> object:
+    """What stands for the memory of a buffer: other memory does not overlap with it. None when it may."""
+    return None if buffer.data in em.context.derived else buffer.data
 
 
 def load_or(em: ExprEmitter, condition: str, e: prim.BufferLoad, other: prim.FloatImm | prim.IntImm) -> str:
@@ -58,13 +63,13 @@ def store(em: ExprEmitter, s: BufferStore, value: str) -> None:
     if run is not None:
         place, stored = em.address(s.buffer, (run,)), em.to_memory(value, of)
         if s.predicate is None:
-            em.at.effect(f"store {kind} {stored}, ptr {place}, align {align}")
+            em.at.effect(f"store {kind} {stored}, ptr {place}, align {align}", _memory(em, s.buffer))
             return
         truth = f"<{of.lanes} x i1>"
         kind, stored = _not_truncated(em, kind, stored)
         function = em.module.declare(f"llvm.masked.store.{mangled(kind)}.p0", "void", [kind, "ptr", "i32", truth])
-        args = ((kind, stored), ("ptr", place), ("i32", str(align)), (truth, em.expr(s.predicate)))
-        em.at.call("void", function, *args)
+        args = f"{kind} {stored}, ptr {place}, i32 {align}, {truth} {em.expr(s.predicate)}"
+        em.at.effect(f"call void {function}({args})", _memory(em, s.buffer))
         return
     _plain_lanes(em, s.buffer.dtype.lanes, s)
     places, mask = em.address(s.buffer, s.indices), _mask(em, s.predicate, of.lanes)

@@ -112,8 +112,8 @@ def _is_pure(text: str) -> bool:
 class FunctionText:
     """The body of one LLVM function while it is written: a current basic block, fresh names, entry allocations.
 
-    A pure instruction is written once in a basic block; one whose operands are the same in all iterations of the loops
-    around goes before them.
+    A pure instruction is written once in a basic block, and so is a load from memory that is not stored to in between;
+    a pure one whose operands are the same in all iterations of the loops around goes before them.
     """
 
     def __init__(self, module: ModuleText) -> None:
@@ -123,6 +123,7 @@ class FunctionText:
         self.block = "entry"
         self.open = True
         self._known: dict[str, str] = {}
+        self._loaded: dict[object, dict[str, str]] = {}  # what was loaded in the basic block, by memory
         self._loops: list[tuple[list[str], dict[str, str]]] = []  # what stands before each loop around
         self._depth: dict[str, int] = {}  # how many loops are around where a value is computed
         self._values = 0
@@ -150,6 +151,16 @@ class FunctionText:
         into.append(f"  {name} = {text}{self.location}")
         return name
 
+    def load(self, text: str, memory: object) -> str:
+        """Append a load, unless the basic block has it and nothing was stored to `memory` since then; returns its name.
+        `memory` is one object for all places that may be the same; None for what may be anywhere."""
+        if memory is None or not self.open:
+            return self.value(text)
+        known = self._loaded.setdefault(memory, {})
+        if text not in known:
+            known[text] = self.value(text)
+        return known[text]
+
     def define(self, name: str, text: str) -> None:
         """Append an instruction whose value has a given name."""
         self._depth[name] = len(self._loops)
@@ -166,9 +177,13 @@ class FunctionText:
         """The innermost loop is complete."""
         self._loops.pop()
 
-    def effect(self, text: str) -> None:
-        """Append an instruction that makes none."""
+    def effect(self, text: str, memory: object = None) -> None:
+        """Append an instruction that makes no value; what it changes is in `memory`, or anywhere."""
         self._reopen()
+        if memory is None:
+            self._loaded = {}
+        else:
+            self._loaded.pop(memory, None)
         self.lines.append("  " + text + self.location)
 
     def _reopen(self) -> None:
@@ -193,7 +208,7 @@ class FunctionText:
             self.branch(label)
         self.lines.append(f"{label}:")
         self.block = label
-        self._known = {}
+        self._known, self._loaded = {}, {}
         self.open = True
 
     def branch(self, label: str) -> None:
@@ -216,6 +231,8 @@ class FunctionText:
         if result.startswith("void"):
             self.effect(text)
             return ""
+        if not function.startswith("@llvm."):  # which may change what was loaded
+            self._loaded = {}
         return self.value(text)
 
     def text(self, head: str) -> str:

@@ -59,6 +59,7 @@ PASSES: dict[str, str] = {
     "check-parallel-loops": "tir.check_parallel_loops:CheckParallelLoops",
     "convert-blocks-to-opaque": "tir.convert_blocks_to_opaque:ConvertBlocksToOpaque",
     "flatten-buffer": "tir.flatten_buffer:FlattenBuffer",
+    "hoist-if-then-else": "tir.hoist_if_then_else:HoistIfThenElse",
     "loop-partition": "tir.loop_partition:LoopPartition",
     "inline-blocks": "tir.inline_blocks:InlineBlocks",
     "lower-init-block": "tir.lower_init_block:LowerInitBlock",

@@ -10,6 +10,7 @@ from relaxlang.passes.tir.check_parallel_loops import CheckParallelLoops
 from relaxlang.passes.tir.compact_buffer_allocation import CompactBufferAllocation
 from relaxlang.passes.tir.convert_blocks_to_opaque import ConvertBlocksToOpaque
 from relaxlang.passes.tir.flatten_buffer import FlattenBuffer
+from relaxlang.passes.tir.hoist_if_then_else import HoistIfThenElse
 from relaxlang.passes.tir.loop_partition import LoopPartition
 from relaxlang.passes.tir.lower_init_block import LowerInitBlock
 from relaxlang.passes.tir.lower_match_buffer import LowerMatchBuffer
@@ -36,6 +37,7 @@ FLATTENING: tuple[PrimFuncPass, ...] = (
 LOWERING: tuple[PrimFuncPass, ...] = (
     *FLATTENING,
     LoopPartition(),
+    HoistIfThenElse(),
     VectorizeLoop(),
     RemoveNoOp(),
     BlockSums(),
