@@ -20,6 +20,7 @@ from relaxlang.ops import Operators, default_operators
 from relaxlang.ops.kernel import Kernel
 from relaxlang.passes.base import FunctionPass, PassContext
 from relaxlang.passes.bindings import BindingRewriter
+from relaxlang.schedule.rules.analysis import LAYOUT_REWRITE
 
 # A folded constant larger than its inputs by more than this many bytes is not worth its memory.
 MAX_GROWTH = 1 << 20
@@ -115,7 +116,8 @@ class _Folder(BindingRewriter):
         if len(inputs) != len(args) or any(o is None for o in outputs):
             return None
         results = [o for o in outputs if o is not None]
-        if sum(o.nbytes for o in results) > sum(i.nbytes for i in inputs) + MAX_GROWTH:
+        grown = sum(o.nbytes for o in results) > sum(i.nbytes for i in inputs) + MAX_GROWTH
+        if grown and LAYOUT_REWRITE not in func.attrs:  # what a schedule wants to be done beforehand is
             return None
         try:
             self.evaluate(func, [*inputs, *results])

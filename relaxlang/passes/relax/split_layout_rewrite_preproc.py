@@ -21,9 +21,10 @@ from relaxlang.schedule.state import walk_stmts
 @dataclass(frozen=True)
 class SplitLayoutRewritePreproc(Pass):
     """A stage of a kernel that only brings a parameter into another order, which a schedule marks with the annotation
-    `meta_schedule.layout_rewrite_preproc`, becomes a kernel of its own, called before.
+    `meta_schedule.layout_rewrite_preproc`, becomes a kernel of its own, called before. When the kernel uses the
+    parameter otherwise too, it takes both.
 
-    Where the argument is a constant, `fold-constant` then does it while compiling.
+    Where the argument is a constant, `fold-constant` then does it while compiling, however large the result.
 
     Before:
 
@@ -61,6 +62,7 @@ class SplitLayoutRewritePreproc(Pass):
 
             @T.prim_func(private=True)
             def f_layout(W: T.Buffer((4, 2), "float32"), P: T.Buffer((2, 4), "float32")):
+                T.func_attr({"meta_schedule.layout_rewrite_preproc": True})
                 for i, j in T.grid(2, 4):
                     with T.block("P"):
                         vi, vj = T.axis.remap("SS", [i, j])
@@ -94,12 +96,14 @@ class SplitLayoutRewritePreproc(Pass):
 
 @dataclass
 class _Split:
-    """A kernel in two: what runs before, under `name`, makes `buffer` of the parameter at `place`; and the rest."""
+    """A kernel in two: what runs before, under `name`, makes `buffer` of the parameter at `place`; and the rest, which
+    takes that in the parameter's place, or after it when it is `shared`: used by the rest too."""
 
     before: PrimFunc
     main: PrimFunc
     place: int
     buffer: Buffer
+    shared: bool
     name: str = ""
 
 
@@ -133,7 +137,7 @@ def _plain_call(node: object) -> tuple[relax.GlobalVar, relax.Tuple, relax.Call]
 
 
 def _split(func: PrimFunc) -> _Split | None:
-    """A kernel in two; None when no stage of it is marked, or the parameter is used by others too."""
+    """A kernel in two; None when no stage of it is marked."""
     root = func.body
     if not isinstance(root, BlockRealize) or root.block.iter_vars or func.attrs.get("tir.is_scheduled"):
         return None
@@ -142,8 +146,9 @@ def _split(func: PrimFunc) -> _Split | None:
         marked = [s for s in walk_stmts(stage) if isinstance(s, Block)]
         if len(marked) != 1 or LAYOUT_REWRITE not in marked[0].annotations:
             continue
-        sources = {n.buffer for n in walk(stage) if isinstance(n, BufferLoad)}
-        targets = {n.buffer for n in walk(stage) if isinstance(n, BufferStore)}
+        own = set(marked[0].alloc_buffers)
+        sources = {n.buffer for n in walk(stage) if isinstance(n, BufferLoad)} - own
+        targets = {n.buffer for n in walk(stage) if isinstance(n, BufferStore)} - own
         rest = seq(*(s for s in stages if s is not stage))
         params = {buffer: k for k, p in enumerate(func.params) if (buffer := func.buffer_map.get(p)) is not None}
         if len(sources) != 1 or len(targets) != 1:
@@ -151,25 +156,30 @@ def _split(func: PrimFunc) -> _Split | None:
         source, target = sources.pop(), targets.pop()
         shared = any(isinstance(n, (BufferLoad, BufferStore)) and n.buffer is source for n in walk(rest))
         known = all(isinstance(d, IntImm) for d in (*target.shape, *source.shape))
-        if source in params and target in root.block.alloc_buffers and known and not shared:
-            return _halves(func, root, stage, rest, params[source], target)
+        if source in params and target in root.block.alloc_buffers and known:
+            return _halves(func, root, stage, rest, params[source], target, shared)
     return None
 
 
-def _halves(func: PrimFunc, root: BlockRealize, stage: Stmt, rest: Stmt, place: int, target: Buffer) -> _Split:
+def _halves(
+    func: PrimFunc, root: BlockRealize, stage: Stmt, rest: Stmt, place: int, target: Buffer, shared: bool
+) -> _Split:  # fmt: skip
     param = func.params[place]
     made = Var(target.name, param.dtype)
     before = PrimFunc(
         (param, made), BlockRealize((), IntImm(BOOL, 1), Block((), (), (), "root", _Unmarked()(stage))),
-        buffer_map={param: func.buffer_map[param], made: target},
+        buffer_map={param: func.buffer_map[param], made: target}, attrs=Attrs({LAYOUT_REWRITE: True}),
     )  # fmt: skip
     kept = tuple(b for b in root.block.alloc_buffers if b is not target)
+    taken = (param, made) if shared else (made,)
+    params = (*func.params[:place], *taken, *func.params[place + 1 :])
+    buffers = {**func.buffer_map, made: target}
     main = func.replace(
-        params=(*func.params[:place], made, *func.params[place + 1 :]),
-        buffer_map={made if p is param else p: target if p is param else b for p, b in func.buffer_map.items()},
+        params=params,
+        buffer_map={p: buffers[p] for p in params if p in buffers},
         body=root.replace(block=root.block.replace(body=rest, alloc_buffers=kept)),
     )
-    return _Split(before, main, place, target)
+    return _Split(before, main, place, target, shared)
 
 
 class _Unmarked(Rewriter):
@@ -199,6 +209,7 @@ class _Calls(BindingRewriter):
         args = (self.mod.global_var(split.name), relax.Tuple((fields[split.place],)))
         before = relax.Call(relax.Op("call_tir"), args, EMPTY, (info,), info, span=call.span)
         made = self.emit(split.buffer.name, before, info, call.span)
-        changed = relax.Tuple((*fields[: split.place], made, *fields[split.place + 1 :]))
+        taken = (fields[split.place], made) if split.shared else (made,)
+        changed = relax.Tuple((*fields[: split.place], *taken, *fields[split.place + 1 :]))
         args = (self.mod.global_var(callee.name), changed)
         return (binding.replace(value=call.replace(args=(*args, *call.args[2:]))),)

@@ -28,7 +28,9 @@ class ScheduleCPU(PrimFuncPass):
 
     A function with the attribute `schedule`, the lines of a trace, is scheduled by that instead. Functions with
     parallel, vectorised or unrolled loops are scheduled already and stay as they are, and so do those that do fewer
-    operations than `least` (some microseconds): loops of their own are not worth compiling.
+    operations than `least` (some microseconds): loops of their own are not worth compiling. With `winograd=false`
+    convolutions of 3 × 3 windows are summed up as they are written (`relaxlang/schedule/rules/winograd.py` tells by how
+    much results differ else).
 
     Before:
 
@@ -54,6 +56,7 @@ class ScheduleCPU(PrimFuncPass):
     """
 
     least: int = LEAST
+    winograd: bool = True
 
     def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
         changed = dict(mod.functions)
@@ -75,7 +78,7 @@ class ScheduleCPU(PrimFuncPass):
         target = ctx.target if own is None else Target(own)
         if target is not None and target.kind != "llvm":
             return func  # C source keeps its loops as they are written: small and readable
-        return schedule_function(func, replace(processor_of(target), constants=constants), self.least)
+        return schedule_function(func, replace(processor_of(target), constants=constants), self.least, self.winograd)
 
 
 def constant_parameters(func: PrimFunc, calls: Sequence[relax.Call]) -> frozenset[Buffer]:

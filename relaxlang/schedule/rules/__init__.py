@@ -1,9 +1,10 @@
 """Schedules for processors, chosen by what a program does: no rule looks at names or exact sizes.
 
-`schedule_function` is the way in. It inlines what is cheap, then looks for a contraction (a matmul, a convolution) and
+`schedule_function` is the way in. It inlines what is cheap, decomposes convolutions for which Winograd's algorithm is
+faster, then looks for a contraction (a matmul, a convolution) and
 computes what follows in its tiles; else it runs stages over the same rows together; what is left is scheduled block by
 block. Contractions that follow one another are computed a block of rows at a time. Reading order: `analysis`,
-`processor`, `inline`, `contraction`, `row_blocks`, `rows`, `reduction`, `spatial`.
+`processor`, `inline`, `convolution`, `winograd`, `contraction`, `row_blocks`, `rows`, `reduction`, `spatial`.
 
 A rule that meets what a primitive refuses leaves the program as it was: the primitives' preconditions are part of the
 question whether the rule applies.
@@ -24,6 +25,7 @@ from relaxlang.schedule.rules.reduction import schedule_reduction
 from relaxlang.schedule.rules.row_blocks import compute_in_row_blocks
 from relaxlang.schedule.rules.rows import schedule_rows
 from relaxlang.schedule.rules.spatial import schedule_spatial
+from relaxlang.schedule.rules.winograd import schedule_winograd
 from relaxlang.schedule.schedule import Schedule
 from relaxlang.schedule.state import walk_stmts
 
@@ -33,15 +35,17 @@ Rule = Callable[[Schedule, str, Processor], bool]
 PER_BLOCK: tuple[Rule, ...] = (schedule_reduction, schedule_spatial)
 
 
-def schedule_function(func: PrimFunc, processor: Processor, least: int = 0) -> PrimFunc:
+def schedule_function(func: PrimFunc, processor: Processor, least: int = 0, winograd: bool = True) -> PrimFunc:
     """The function, scheduled for a processor; itself when no rule has anything to say, or it does fewer operations
-    than `least`."""
+    than `least`. Without `winograd` convolutions are summed up as they are written."""
     if not _schedulable(func):
         return func
     sch = Schedule(IRModule({"main": func}))
     if work(sch.state) < least:
         return func
     inline_all(sch)
+    for name in [n for n in sch.state.blocks if n != "root"] if winograd else ():
+        _try(sch, schedule_winograd, name, processor)
     made = compute_in_row_blocks(sch.state, lambda f: _stage_by_stage(Schedule(IRModule({"main": f})), processor))
     if made is None:
         return _stage_by_stage(sch, processor)

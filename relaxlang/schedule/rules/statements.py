@@ -1,0 +1,85 @@
+"""Short forms for rules that write statements: loops, accesses, blocks whose regions are known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from relaxlang.base.dtype import DType
+from relaxlang.ir import prim
+from relaxlang.ir.prim import HANDLE, INT64, BufferLoad, FloatImm, IntImm, PointerType, PrimExpr, Var
+from relaxlang.ir.tir import (
+    Block,
+    BlockRealize,
+    Buffer,
+    BufferRegion,
+    BufferStore,
+    For,
+    ForKind,
+    IterVar,
+    Range,
+    Stmt,
+    seq,
+)
+from relaxlang.ir.visit import Substitute
+from relaxlang.schedule.state import TRUE
+
+Size = PrimExpr | int
+Loop = tuple[str, Size] | tuple[str, Size, ForKind]
+"""A loop from 0: the name of its variable, its extent, its kind (serial)."""
+
+
+def buffer(name: str, shape: Sequence[Size], of: DType, scope: str = "global") -> Buffer:
+    """A new buffer."""
+    data = Var(name, HANDLE, PointerType(of, scope))
+    return Buffer(name, tuple(prim.as_prim(d, INT64) for d in shape), of, data, scope=scope)
+
+
+def load(source: Buffer, *indices: Size) -> BufferLoad:
+    """An element."""
+    return BufferLoad(source, tuple(prim.as_prim(i, INT64) for i in indices))
+
+
+def store(to: Buffer, value: PrimExpr, *indices: Size) -> Stmt:
+    """An assignment."""
+    return BufferStore(to, value, tuple(prim.as_prim(i, INT64) for i in indices))
+
+
+def zero(of: DType) -> PrimExpr:
+    """0."""
+    return FloatImm(of, 0.0)
+
+
+def nest(loops: Sequence[Loop], body: Callable[..., Stmt]) -> Stmt:
+    """Loops in each other, the first one outside, around what `body` makes of their variables; nothing when one has no
+    iterations."""
+    variables = [Var(one[0], INT64) for one in loops]
+    made = body(*variables)
+    for var, one in zip(reversed(variables), reversed(loops)):
+        extent = prim.as_prim(one[1], INT64)
+        if isinstance(extent, IntImm) and extent.value == 0:
+            return seq()
+        made = For(var, IntImm(INT64, 0), extent, one[2] if len(one) == 3 else "serial", made)
+    return made
+
+
+def block(
+    name: str,
+    outer: Mapping[Var, PrimExpr],
+    reads: Sequence[Buffer | BufferRegion],
+    writes: Sequence[Buffer | BufferRegion],
+    body: Stmt,
+    own: Sequence[Buffer] = (),
+) -> Stmt:
+    """A block with an axis for each of the loops around it, of which `outer` gives the extents. A buffer among those
+    that it reads and writes stands for all of it; `own` are its intermediates."""
+    axes = {v: Var(f"v_{v.name}", INT64) for v in outer}
+    iters = tuple(IterVar(axes[v], Range(IntImm(INT64, 0), e), "spatial") for v, e in outer.items())
+    used, made = (tuple(_region(one) for one in given) for given in (reads, writes))
+    inside: Block = Substitute(axes)(Block((), used, made, name, body, alloc_buffers=tuple(own)))
+    return BlockRealize(tuple(outer), TRUE, inside.replace(iter_vars=iters))
+
+
+def _region(used: Buffer | BufferRegion) -> BufferRegion:
+    if isinstance(used, BufferRegion):
+        return used
+    return BufferRegion(used, tuple(Range(prim.const(0, d.dtype), d) for d in used.shape))

@@ -1,0 +1,253 @@
+"""Convolutions of 3 × 3 windows with stride 1 by Winograd's minimal filtering (Lavin and Gray, "Fast Algorithms for
+Convolutional Neural Networks", 2016).
+
+A tile of 4 × 4 results takes 36 products a channel instead of 144 (2 × 2: 16 instead of 36): weights and overlapping
+tiles of the data are transformed, multiplied place by place, summed over the channels, which is a matrix product for
+each of the places, and transformed back. `winograd_algebra` holds the transforms. Weights that are constant are
+transformed while compiling. All of it is done for some rows of tiles at a time, so that what the stages pass on stays
+in the cache; what follows the convolution element by element runs in the same block of rows.
+
+Results are those of the direct sum up to rounding, with an error of the same order (see `winograd_algebra`), relative
+to the largest products in the window of a *tile*, not of a single result: beside a number 10⁸ times as large, results
+of a tile may lose all digits. NaN and infinity would spread over a tile, and numbers near the largest overflow early:
+so tiles whose results are not all finite are computed again, as the sum is defined.
+
+The rule looks at channels, filters and how many results of the tiles would be unused, and takes the cheapest of
+F(4 × 4), F(2 × 2) and the direct sum by an estimate of operations and of memory traffic."""
+
+from __future__ import annotations
+
+from relaxlang.base.diagnostics import DiagnosticError
+from relaxlang.ir.attrs import Attrs
+from relaxlang.ir.module import IRModule
+from relaxlang.ir.prim import HANDLE, INT64, IntImm, PrimExpr, Var
+from relaxlang.ir.tir import Block, BlockRealize, Buffer, BufferStore, For, IterVar, PrimFunc, Range, Stmt, seq
+from relaxlang.ir.visit import Rewriter, on
+from relaxlang.schedule.access import fill_regions
+from relaxlang.schedule.checks import consumers, is_output
+from relaxlang.schedule.rules.analysis import LAYOUT_REWRITE, constant, is_plain
+from relaxlang.schedule.rules.contraction import schedule_contraction
+from relaxlang.schedule.rules.convolution import Convolution, find_convolution
+from relaxlang.schedule.rules.processor import Processor
+from relaxlang.schedule.rules.statements import block, load, store, zero
+from relaxlang.schedule.rules.winograd_algebra import PAIRS, WINDOW
+from relaxlang.schedule.rules.winograd_stages import Buffers, Plan, stages, transform_weights, written_region
+from relaxlang.schedule.schedule import Schedule
+from relaxlang.schedule.state import TRUE
+
+UNKNOWN_LENGTH = 56
+"""What a height or width that is not known counts as."""
+BYTE = 3.5
+"""Operations of a matrix product in the time in which a byte of weights comes from memory."""
+TRANSFORMED = 14
+"""Operations of a matrix product in the time that a transformed number takes, when it is made and when it is used."""
+MOVED = 6
+"""The same for a number that is brought into another order."""
+GAIN = 0.8
+"""The part of the time of the direct sum from which on this way is worth its memory."""
+BLOCK_BYTES = 3 << 18
+"""What the stages of a block of rows may pass on: most of a usual second-level cache."""
+FEWEST_TILES = 24
+"""Tiles of a block of rows from which on the weights are used often enough."""
+FEWEST_BLOCKS = 4
+"""With fewer blocks of rows threads had better share the work within each."""
+
+
+def schedule_winograd(sch: Schedule, name: str, processor: Processor) -> bool:
+    """Compute the block by Winograd's algorithm when it is a convolution for which that is faster; whether it was.
+    What follows it runs in its blocks of rows where it can."""
+    realize = sch.state.blocks[name]
+    conv = find_convolution(realize) if is_plain(sch.state, realize) else None
+    plan = None if conv is None else plan_of(conv, processor)
+    b = None if plan is None else Buffers(plan)
+    if conv is None or plan is None or b is None:
+        return False
+    product = _product(plan, b, processor)
+    if product is None:
+        return False
+    # What follows is placed while the block of rows is still empty: that takes a fraction of the time.
+    users = [] if is_output(sch.state, realize) else consumers(sch.state, realize)
+    rows = _with_row_blocks(sch, realize, plan)
+    if len(users) == 1:
+        _in_row_blocks(sch, users[0].block.name_hint, rows, processor)
+    _fill(sch, rows, plan, b, product)
+    return True
+
+
+# --- the choice -------------------------------------------------------------------------------------------------------
+def plan_of(conv: Convolution, processor: Processor) -> Plan | None:
+    """How to compute a convolution; None when the direct sum is better."""
+    of = conv.out.dtype
+    lanes = processor.lanes(of.itemsize)
+    channels, filters = constant(conv.extents[conv.channel]), constant(conv.extents[conv.filter])
+    sides = [constant(conv.extents[a]) for a in conv.window]
+    if channels is None or filters is None or sides != [WINDOW, WINDOW] or lanes < 4:
+        return None
+    if conv.weight not in processor.constants:
+        return None
+    vectors = min((4, 3, 2, 1), key=lambda v: (-(-filters // (v * lanes)) * v, -v))
+    width = vectors * lanes
+    c, k = -(-channels // lanes) * lanes, -(-filters // width) * width
+    h, w = (constant(conv.extents[a]) for a in conv.spatial)
+    if 0 in (channels, filters, h, w):
+        return None
+    best = GAIN * _direct(conv, channels, filters)
+    chosen = None
+    for m in sorted(PAIRS, reverse=True):
+        cost = _cost(conv, m, c, k)
+        if cost < best:
+            best, chosen = cost, m
+    if chosen is None:
+        return None
+    return _blocked(conv, chosen, lanes, width, (c, k))
+
+
+def _count(extent: PrimExpr, unknown: int = UNKNOWN_LENGTH) -> int:
+    found = constant(extent)
+    return unknown if found is None else found
+
+
+def _images(conv: Convolution) -> int:
+    count = 1
+    for axis in conv.batch:
+        count *= _count(conv.extents[axis], 1)
+    return count
+
+
+def _direct(conv: Convolution, channels: int, filters: int) -> float:
+    """Operations of the sum as it is defined, or the time that its weights take."""
+    h, w = (_count(conv.extents[a]) for a in conv.spatial)
+    weights = channels * filters * WINDOW * WINDOW
+    return max(2.0 * _images(conv) * h * w * weights, BYTE * weights * conv.out.dtype.itemsize)
+
+
+def _cost(conv: Convolution, m: int, channels: int, filters: int) -> float:
+    """Operations of Winograd's algorithm, and what the rest of it takes in operations."""
+    h, w = (_count(conv.extents[a]) for a in conv.spatial)
+    places, images = (m + WINDOW - 1) ** 2, _images(conv)
+    tiles = images * -(-h // m) * -(-w // m)
+    weights = places * channels * filters
+    product = max(2.0 * tiles * weights, BYTE * weights * conv.out.dtype.itemsize)
+    transforms = TRANSFORMED * tiles * places * (channels + filters)
+    moves = MOVED * images * h * w * (channels + filters)
+    return product + transforms + moves + BYTE / 8 * weights * conv.out.dtype.itemsize
+
+
+def _blocked(conv: Convolution, m: int, lanes: int, width: int, sizes: tuple[int, int]) -> Plan:
+    """The plan with as many rows of tiles in a block as stay in the cache, spread evenly."""
+    h, w = (constant(conv.extents[a]) for a in conv.spatial)
+    across = -(-(UNKNOWN_LENGTH if w is None else w) // m)
+    each = across * (m + WINDOW - 1) ** 2 * sum(sizes) * conv.out.dtype.itemsize
+    most = max(BLOCK_BYTES // each, -(-FEWEST_TILES // across), 1)
+    if h is None:
+        return Plan(conv, m, most, lanes, width, False)
+    down = -(-h // m)
+    blocks = -(-down // most)
+    rows = -(-down // blocks)
+    return Plan(conv, m, rows, lanes, width, _images(conv) * -(-down // rows) < FEWEST_BLOCKS)
+
+
+# --- the program ------------------------------------------------------------------------------------------------------
+def _with_row_blocks(sch: Schedule, realize: BlockRealize, plan: Plan) -> str:
+    """Put loops over blocks of rows in the place of a convolution; the name of the block in them, which says what it
+    reads and writes, but does nothing yet."""
+    conv, state = plan.conv, sch.state
+    loops = [Var(f"b{k}", INT64) for k in range(len(conv.batch))] + [Var("rows", INT64)]
+    count = (conv.extents[conv.spatial[0]] + (plan.rows * plan.m - 1)) // (plan.rows * plan.m)
+    outer = dict(zip(loops, [*(conv.extents[a] for a in conv.batch), count]))
+    name = state.unique("row_block")
+    body = block(name, outer, (conv.data, conv.weight), (written_region(plan, outer),), seq())
+    for var in reversed(outer):
+        body = For(var, IntImm(INT64, 0), outer[var], "serial", body)
+    assert isinstance(body, For)
+    changed = state.replace({state.loops_around(realize)[0]: body if plan.inside else _shared(body)})
+    sch.adopt(Schedule(IRModule({"main": changed.func})))
+    return name
+
+
+def _shared(body: For) -> For:
+    """Loops in each other, the first of which that has several iterations is shared among threads."""
+    count = constant(body.extent)
+    if (count is None or count > 1) or not isinstance(body.body, For):
+        return body.replace(kind="parallel")
+    return body.replace(body=_shared(body.body))
+
+
+def _fill(sch: Schedule, name: str, plan: Plan, b: Buffers, product: tuple[Stmt, tuple[Buffer, ...]]) -> None:
+    """Put the stages into the block of rows, and before all the transform of the weights."""
+    state = sch.state
+    found = state.blocks[name].block
+    stmts, tiles = product
+    places = tuple(a.var for a in found.iter_vars)
+    body = seq(*stages(plan, b, places, stmts))
+    state = state.replace({found: found.replace(body=body, alloc_buffers=(*b.of_rows(), *tiles))})
+    root = state.root.block
+    whole = seq(_marked(transform_weights(plan, b)), root.body)
+    made = state.root.replace(block=root.replace(body=whole, alloc_buffers=(*root.alloc_buffers, b.u)))
+    sch.adopt(Schedule(IRModule({"main": state.func.replace(body=made)})))
+
+
+def _product(plan: Plan, b: Buffers, processor: Processor) -> tuple[Stmt, tuple[Buffer, ...]] | None:
+    """The matrix products of a block of rows, scheduled as such, and the buffers of their own."""
+    n, panels = plan.n * plan.n, plan.panels
+    extents: list[PrimExpr] = [
+        IntImm(INT64, n), IntImm(INT64, panels), plan.tiles, IntImm(INT64, plan.width), IntImm(INT64, plan.channels)
+    ]  # fmt: skip
+    e, q, t, j, c = axes = [Var(f"v_{name}", INT64) for name in ("e", "q", "t", "j", "c")]
+    at = (e, q, t, j)
+    update = store(b.p, load(b.p, *at) + load(b.v, e, t, c) * load(b.u, e, q, c, j), *at)
+    start = store(b.p, zero(plan.of), *at)
+    iters = tuple(
+        IterVar(v, Range(IntImm(INT64, 0), x), "reduce" if v is c else "spatial") for v, x in zip(axes, extents)
+    )
+    loops = [Var(v.name.removeprefix("v_"), INT64) for v in axes]
+    body: Stmt = BlockRealize(tuple(loops), TRUE, Block(iters, None, None, "product", update, start))
+    for var, extent in zip(reversed(loops), reversed(extents)):
+        body = For(var, IntImm(INT64, 0), extent, "serial", body)
+    params = {Var(one.name, HANDLE): one for one in (b.v, b.u, b.p)}
+    root = BlockRealize((), TRUE, Block((), (), (), "root", body))
+    sch = Schedule(IRModule({"main": PrimFunc(tuple(params), fill_regions(root), params)}))
+    if not schedule_contraction(sch, "product", Processor(processor.vector_bytes, processor.registers)):
+        return None
+    made = sch.state.root.block
+    return (made.body if plan.inside else _Serial()(made.body)), made.alloc_buffers
+
+
+class _Serial(Rewriter):
+    """Loops within an iteration of a parallel one are not shared again."""
+
+    @on(For)
+    def loop(self, node: For) -> For:
+        """A loop."""
+        made: For = self.below(node)
+        return made.replace(kind="serial") if made.kind == "parallel" else made
+
+
+def _marked(weights: Stmt) -> Stmt:
+    """The transform of the weights, to be done beforehand."""
+    if isinstance(weights, For):
+        return weights.replace(body=_marked(weights.body))
+    assert isinstance(weights, BlockRealize)
+    return weights.replace(block=weights.block.replace(annotations=Attrs({LAYOUT_REWRITE: True})))
+
+
+# --- what follows -----------------------------------------------------------------------------------------------------
+def _in_row_blocks(sch: Schedule, name: str, rows: str, processor: Processor) -> None:
+    """Compute what uses the result in the blocks of rows, when it uses no more of it than a block has."""
+    store_ = sch.state.blocks[name].block.body
+    if not is_plain(sch.state, sch.state.blocks[name]) or not isinstance(store_, BufferStore):
+        return
+    trial = sch.copy()
+    outer = trial.get_loops(rows)
+    try:
+        trial.reverse_compute_at(name, outer[-1])
+    except DiagnosticError:  # its preconditions are the question here
+        return
+    line = trial.get_loops(name)[-1]
+    if len(trial.get_loops(name)) > len(outer):
+        lanes = processor.lanes(store_.buffer.dtype.itemsize)
+        extent = constant(trial.get(line).extent)
+        if extent is None or extent > lanes:
+            line = trial.split(line, [None, lanes])[1]
+        trial.vectorize(line)
+    sch.adopt(trial)
