@@ -43,6 +43,8 @@ class ExprEmitter:
         self.env = env
         self.heap: list[str] = []
         self.place: Node | None = None
+        self.own: set[Var] = set()  # memory of constant size that the function allocated on the stack
+        self.settled_loads: dict[PrimExpr, str] = {}  # the operands of loads that stand before the loops at hand
         self._memo: dict[int, tuple[str, PrimExpr]] = {}
         self._harmless: dict[int, tuple[bool, PrimExpr]] = {}
 
@@ -361,7 +363,7 @@ def _string(em: ExprEmitter, e: prim.StringImm) -> str:
 def _load(em: ExprEmitter, e: prim.BufferLoad) -> str:
     from relaxlang.codegen.access import load
 
-    return load(em, e)
+    return em.settled_loads.get(e) or load(em, e)
 
 
 def _vector(em: ExprEmitter, e: Any) -> str:

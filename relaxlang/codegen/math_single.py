@@ -54,7 +54,8 @@ def _exp_in_parts(x: Num) -> tuple[Num, Num]:
     one = high + 1.0
     small = r.polynomial(_EXP) * (r * r) - low + (high - (one - 1.0))
     made = one + small
-    return _scaled(t, made, small - (made - one))
+    whole, lost = _scaled(t, made, small - (made - one))
+    return whole, lost
 
 
 def _scaled(t: Num, *values: Num) -> tuple[Num, ...]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import numpy as np
 
 from relaxlang.base.dtype import DType
@@ -22,13 +25,21 @@ ALIGNMENT = "alignment"
 
 def emit_allocate(em: StmtEmitter, s: tir.Allocate) -> None:
     """Memory for the body of the statement."""
+    with allocated(em, s):
+        em.stmt(s.body)
+
+
+@contextmanager
+def allocated(em: StmtEmitter, s: tir.Allocate) -> Iterator[None]:
+    """Memory for what is written within."""
     fixed = constant_count(s.extents)
     size = None if fixed is None else fixed * s.dtype.itemsize
     if size is not None and size <= STACK_ONE and em.context.stack + size <= STACK_ALL:
         em.context.stack += size
         kind, count = memory_type(s.dtype.scalar), max(1, size // s.dtype.scalar.itemsize)
         em.env[s.buffer_var] = em.at.alloca(f"alloca [{count} x {kind}], align {ALIGN}")
-        em.stmt(s.body)
+        em.own.add(s.buffer_var)
+        yield
         return
     message = f"no memory for the intermediate `{s.buffer_var.name}`"
     if size is not None and size >= 1 << 62:
@@ -39,7 +50,7 @@ def emit_allocate(em: StmtEmitter, s: tir.Allocate) -> None:
     em.require(em.at.value(f"icmp ne ptr {pointer}, null"), em.context.status(message))
     em.env[s.buffer_var] = pointer
     em.heap.append(pointer)
-    em.stmt(s.body)
+    yield
     em.free(len(em.heap) - 1)
     em.heap.pop()
 

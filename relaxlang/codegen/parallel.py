@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+
 from relaxlang.codegen.lltypes import value_type
+from relaxlang.codegen.memory import allocated
 from relaxlang.codegen.pool import LAUNCH
 from relaxlang.codegen.stmt import StmtEmitter
 from relaxlang.codegen.text import symbol
@@ -74,21 +77,42 @@ def _body_function(em: StmtEmitter, s: tir.For, name: str, captured: list[Var], 
         head.append(f"{value_type(var.dtype)}{alias if var.dtype.is_handle else ''} %c{i}")
     stack, context.stack = context.stack, 0
     turn = Var("turn", INT64)
+    memory, content = _shared_memory(s)
 
     def one(now: str) -> None:
         of = s.loop_var.dtype
         counter = prim.cast(turn, of) * s.step if not _one(s.step) else prim.cast(turn, of)
         inner.env[s.loop_var] = inner.expr(s.min + counter)
-        inner.stmt(s.body)
+        inner.stmt(content)
 
     inner.begin(s)
-    inner.counted(turn, "%begin", "%end", one, runs=True, breakable=False)
+    with ExitStack() as held:
+        for one_of_them in memory:
+            held.enter_context(allocated(inner, one_of_them))
+        inner.counted(turn, "%begin", "%end", one, runs=True, breakable=False)
     inner.leave("0")
     context.stack = stack
     attributes = "nounwind" if parallel is None else "nounwind noinline"
     attributes += context.width_attribute + context.attribute(at)
     em.module.add(at.text(f"define internal i32 {symbol(full)}({', '.join(head)}) {attributes}"))
     return full
+
+
+def _shared_memory(s: tir.For) -> tuple[list[tir.Allocate], Stmt]:
+    """The memory that one iteration after the other may use, as its size is the same in all, and the body without it:
+    allocated once in a call of the function."""
+    memory: list[tir.Allocate] = []
+    body = s.body
+    while isinstance(body, (tir.Allocate, tir.DeclBuffer)):
+        if isinstance(body, tir.Allocate):
+            loads = [n for extent in body.extents for n in walk(extent) if isinstance(n, prim.BufferLoad)]
+            if loads or s.loop_var in free_vars(body.extents):
+                break
+            memory.append(body)
+        elif s.loop_var in free_vars((body.buffer.shape, body.buffer.strides, body.buffer.elem_offset)):
+            break
+        body = body.body
+    return memory, body
 
 
 def _one(e: PrimExpr) -> bool:

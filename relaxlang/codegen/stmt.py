@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from relaxlang.codegen.access import store
+from relaxlang.codegen.algebra import Num
 from relaxlang.codegen.context import KernelContext
 from relaxlang.codegen.expr import ExprEmitter
+from relaxlang.codegen.invariants import invariant_loads
 from relaxlang.codegen.lltypes import constant, value_type
 from relaxlang.codegen.text import FunctionText
 from relaxlang.ir import prim, tir
@@ -149,9 +151,22 @@ def _serial(em: StmtEmitter, s: tir.For) -> None:
 
         if emit_transposed(em, s) or _unrolled(em, s, fixed):
             return
+    from relaxlang.codegen.horizontal import emit_combined
+
+    if emit_combined(em, s):
+        return
     em.context.scalar_loops = em.context.scalar_loops or _has_scalars(s.body)
-    first, extent, var = em.num(s.min), em.num(s.extent), s.loop_var
+    first, extent = em.num(s.min), em.num(s.extent)
     runs, breakable = fixed is not None, s.kind != "parallel"
+    outer = em.settled_loads
+    em.settled_loads = {**outer, **{e: em.expr(e) for e in invariant_loads(s.body, em.own)}}
+    _turns(em, s, first, extent, runs=runs, breakable=breakable)
+    em.settled_loads = outer
+
+
+def _turns(em: StmtEmitter, s: tir.For, first: Num, extent: Num, *, runs: bool, breakable: bool) -> None:
+    """The iterations of a loop; `runs` when at least one is certain."""
+    var = s.loop_var
     if isinstance(s.step, prim.IntImm) and s.step.value == 1:
         end = extent if first.ref == "0" else first + extent
         em.counted(var, first.ref, end.ref, lambda _: em.stmt(s.body), runs=runs, breakable=breakable)

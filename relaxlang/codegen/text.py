@@ -14,7 +14,11 @@ _PURE = frozenset(
     "add sub mul and or xor shl lshr ashr icmp fcmp fadd fsub fmul fdiv fneg select getelementptr insertelement "
     "extractelement shufflevector sext zext trunc bitcast sitofp uitofp fpext fptrunc".split()
 )
-_PURE_CALLS = ("call i64 @llvm.smax", "call i64 @llvm.smin", "call i32 @llvm.smax", "call i32 @llvm.smin")
+_PURE_CALLS = tuple(
+    f"call {of} @llvm.{name}."
+    for of, names in (("i64", "smax smin"), ("i32", "smax smin"), ("float", "sqrt"), ("double", "sqrt"))
+    for name in names.split()
+)
 _NAME = re.compile(r"%[\w.]+")
 _PLAIN = re.compile(r"[A-Za-z_$.][\w$.]*\Z")
 

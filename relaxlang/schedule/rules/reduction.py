@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from relaxlang.schedule.rules.analysis import constant, is_plain, loads_of, stride, update_of
+from relaxlang.schedule.rules.lanes import try_in_lanes
 from relaxlang.schedule.rules.processor import Processor
 from relaxlang.schedule.schedule import Schedule
 from relaxlang.schedule.trace import LoopRV
@@ -43,7 +44,7 @@ def schedule_reduction(sch: Schedule, name: str, processor: Processor) -> bool:
             lanes = processor.lanes(update.store.buffer.dtype.itemsize)
             _sweep(sch, name, k, [s for s in spatial if s != k], reduce, lanes)
             return True
-    _rows(sch, name, len(spatial))
+    _rows(sch, name, len(spatial), processor)
     return True
 
 
@@ -74,7 +75,7 @@ def _sweep(sch: Schedule, name: str, column: int, others: list[int], reduce: lis
     _share(sch, [*outer, chunk])
 
 
-def _rows(sch: Schedule, name: str, spatial: int) -> None:
+def _rows(sch: Schedule, name: str, spatial: int, processor: Processor) -> None:
     """Along memory: each result in one go; few results in partial results that threads share."""
     loops = sch.get_loops(name)
     extents = [constant(sch.get(s).extent) for s in loops]
@@ -95,8 +96,10 @@ def _rows(sch: Schedule, name: str, spatial: int) -> None:
         at = next(k for k, one in enumerate(found) if sch.get(one).loop_var is sch.get(chunk).loop_var)
         sch.reorder(found[at], *found[:at])
         sch.parallel(found[at])
+        try_in_lanes(sch, sch.get(partial).name_hint, processor)
         return
     _share(sch, loops[:spatial])
+    try_in_lanes(sch, name, processor)
 
 
 def _share(sch: Schedule, loops: list[LoopRV]) -> None:

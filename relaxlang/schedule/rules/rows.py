@@ -9,6 +9,7 @@ from relaxlang.ir.tir import BlockRealize
 from relaxlang.ir.visit import free_vars
 from relaxlang.schedule.checks import is_output
 from relaxlang.schedule.rules.analysis import constant, is_plain, loads_of, stride, update_of
+from relaxlang.schedule.rules.lanes import try_in_lanes
 from relaxlang.schedule.rules.processor import Processor
 from relaxlang.schedule.schedule import Schedule
 
@@ -31,6 +32,8 @@ def schedule_rows(sch: Schedule, scope: str, processor: Processor) -> bool:
     for rows in range(depth, 0, -1):
         trial = sch.copy()
         if _at(trial, names, last, rows):
+            for name in names:
+                try_in_lanes(trial, name, processor)
             sch.adopt(trial)
             return True
     return False
