@@ -68,8 +68,8 @@ def store(em: ExprEmitter, s: BufferStore, value: str) -> None:
         truth = f"<{of.lanes} x i1>"
         kind, stored = _not_truncated(em, kind, stored)
         function = em.module.declare(f"llvm.masked.store.{mangled(kind)}.p0", "void", [kind, "ptr", "i32", truth])
-        args = f"{kind} {stored}, ptr {place}, i32 {align}, {truth} {em.expr(s.predicate)}"
-        em.at.effect(f"call void {function}({args})", _memory(em, s.buffer))
+        given = f"{kind} {stored}, ptr {place}, i32 {align}, {truth} {em.expr(s.predicate)}"
+        em.at.effect(f"call void {function}({given})", _memory(em, s.buffer))
         return
     _plain_lanes(em, s.buffer.dtype.lanes, s)
     places, mask = em.address(s.buffer, s.indices), _mask(em, s.predicate, of.lanes)

@@ -5,6 +5,7 @@ import pytest
 from compiled import compiled, module, prim_func, same
 
 from relaxlang.base.diagnostics import DiagnosticError
+from relaxlang.codegen import build_kernels
 
 RNG = np.random.default_rng(7)
 
@@ -330,3 +331,32 @@ def test_default_reductions_and_elementwise_loops_use_vectors() -> None:
 
     text = asm_text(mod["f"], "llvm -mcpu=x86-64-v3 -mtriple=x86_64-unknown-linux-gnu")
     assert "ymm" in text and "call" not in text
+
+
+def test_a_load_is_repeated_after_a_store_to_its_memory() -> None:
+    """A basic block loads a place once; what was stored in between, under this name or another, is loaded again."""
+    mod = prim_func(
+        'A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")',
+        """
+    C = T.decl_buffer((4,), "float32", data=A.data)
+    p: T.handle("float32") = T.address_of(A[1])
+    D = T.decl_buffer((1,), "float32", data=p)
+    B[0] = A[0] + A[1]
+    A[0] = B[0]
+    B[1] = A[0] + A[1]
+    C[0] = B[1] + B[0]
+    B[2] = A[0] + A[1]
+    D[0] = B[2]
+    B[3] = A[0] + A[1]
+        """,
+    )
+    same(mod, floats(4), floats(4))
+    plain = prim_func(
+        'A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")',
+        """
+    B[0] = A[0]
+    B[1] = A[0]
+    B[2] = B[0]
+        """,
+    )
+    assert build_kernels(dict(plain.prim_funcs()))["f"].llvm.count("load float, ptr %p0") == 1

@@ -11,6 +11,7 @@ from relaxlang.ir import tir
 from relaxlang.ir.tir import PrimFunc
 from relaxlang.ir.visit import walk
 from relaxlang.passes.tir.check_parallel_loops import check_parallel_loops
+from relaxlang.passes.tir.hoist_if_then_else import HoistIfThenElse
 from relaxlang.passes.tir.loop_partition import LoopPartition
 from relaxlang.passes.tir.lower_init_block import lower_init_block
 from relaxlang.passes.tir.lowering import lower
@@ -188,3 +189,23 @@ def test_what_follows_a_loop_runs_whether_or_not_the_loop_did(n: int) -> None:
     found = np.zeros(2, "float32")
     relaxlang.build(relaxlang.IRModule({"f": func}))["f"](np.zeros(n, "float32"), found)
     assert found.tolist() == ([5, 1] if n else [0, 2])
+
+
+def test_conditions_stay_where_evaluating_them_earlier_may_do_harm() -> None:
+    text = """
+@I.ir_module
+class M:
+    @T.prim_func
+    def f(A: T.Buffer((16,), "float32"), B: T.Buffer((1,), "int32"), n: T.int32):
+        for i in range(n):
+            if n > 3:
+                A[i] = T.float32(1)
+        for j in range(16):
+            if B[0] > 3:
+                A[j] = A[j] + T.float32(1)
+        for k in range(16):
+            if 16 // n > 3:
+                A[k] = A[k] + T.float32(1)
+"""
+    mod = relaxlang.parse(text)
+    relaxlang.assert_structural_equal(HoistIfThenElse()(mod), mod)
