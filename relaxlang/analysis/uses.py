@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from relaxlang.ir import prim, relax
-from relaxlang.ir.module import IRModule
+from relaxlang.ir.module import AnyFunc, IRModule
 from relaxlang.ir.tir import PrimFunc
 from relaxlang.ir.visit import Visitor, on, walk
 
@@ -20,11 +20,19 @@ def referenced_functions(mod: IRModule, roots: Iterable[str]) -> set[str]:
         if name in reached:
             continue
         reached.add(name)
-        found = {n.name for n in walk(mod[name]) if isinstance(n, relax.GlobalVar)}
-        # Calls between PrimFuncs carry the callee in the call itself.
-        found |= {n.op.name for n in walk(mod[name]) if isinstance(n, prim.Call) and isinstance(n.op, relax.GlobalVar)}
-        work.extend(n for n in found if n in mod)
+        work.extend(n for n in _references(mod[name]) if n in mod)
     return reached
+
+
+def _references(func: AnyFunc) -> set[str]:
+    """The functions that a function names."""
+    found: set[str] = set()
+    for node in walk(func):
+        # Calls between PrimFuncs carry the callee in the call itself.
+        callee = node.op if isinstance(node, prim.Call) else node
+        if isinstance(callee, relax.GlobalVar):
+            found.add(callee.name)
+    return found
 
 
 def public_functions(mod: IRModule) -> list[str]:

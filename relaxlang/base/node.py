@@ -48,6 +48,10 @@ class Node:
     PARTS: ClassVar[tuple[str, ...]] = ()
     HASHED: ClassVar[bool] = False
     DERIVED: ClassVar[dict[str, str]] = {}
+    if TYPE_CHECKING:
+        ground: ClassVar[bool]  # whether it is known to be built of numbers alone, without variables
+    else:
+        ground = False
 
     def replace(self: _T, **changes: Any) -> _T:
         """A copy with some fields changed; the node itself when every given value is the one it has."""

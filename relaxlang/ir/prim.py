@@ -144,6 +144,7 @@ class IntImm(PrimExpr):
     of: DType
     value: int
     DERIVED: ClassVar[dict[str, str]] = {"dtype": "of"}
+    ground: ClassVar[bool] = True
 
 
 @node

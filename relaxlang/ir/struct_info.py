@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from relaxlang.base.dtype import DType
 from relaxlang.base.node import Node, node
-from relaxlang.ir.prim import INT64, Cast, PrimExpr, Var
+from relaxlang.ir.prim import INT64, Cast, IntImm, PrimExpr, Var
 
 if TYPE_CHECKING:
     from relaxlang.ir.module import VDevice
@@ -23,9 +23,16 @@ class StructInfo(Node):
         return script(self)
 
 
+def _numbers(dims: object) -> bool:
+    """Whether dimensions are numbers, or unknown."""
+    return dims is None or (dims.__class__ is tuple and all(d.__class__ is IntImm for d in dims))
+
+
 @node
 class ObjectStructInfo(StructInfo):
     """Any value."""
+
+    DERIVED: ClassVar[dict[str, str]] = {"ground": "True"}
 
 
 @node
@@ -42,6 +49,7 @@ class ShapeStructInfo(StructInfo):
 
     values: tuple[PrimExpr, ...] | None
     ndim: int = -1
+    DERIVED: ClassVar[dict[str, str]] = {"ground": "_numbers(values)"}
 
 
 @node
@@ -56,6 +64,7 @@ class TensorStructInfo(StructInfo):
     dtype: DType | None
     ndim: int = -1
     vdevice: VDevice | None = None
+    DERIVED: ClassVar[dict[str, str]] = {"ground": "vdevice is None and _numbers(shape)"}
 
     @property
     def dims(self) -> tuple[PrimExpr, ...] | None:
@@ -68,6 +77,7 @@ class TupleStructInfo(StructInfo):
     """A tuple."""
 
     fields: tuple[StructInfo, ...]
+    DERIVED: ClassVar[dict[str, str]] = {"ground": "all([field.ground for field in fields])"}
 
 
 @node

@@ -73,6 +73,21 @@ def _order(node: Node) -> _Order:
     return found
 
 
+def _flat_text(node: Any) -> str:
+    """All that a number, or the struct info of a tensor or shape of known dimensions says; empty for anything else.
+    Programs are full of them, so they are not taken apart."""
+    cls = node.__class__
+    if cls is prim.IntImm:
+        return f"{node.of} {node.value!r}"
+    if cls is si.TensorStructInfo and node.ground:
+        return f"tensor {_dims_text(node.shape)} {node.dtype} {node.ndim}"
+    return f"shape {_dims_text(node.values)} {node.ndim}" if cls is si.ShapeStructInfo and node.ground else ""
+
+
+def _dims_text(dims: Any) -> str:
+    return "none" if dims is None else " ".join([f"{d.of.name} {d.value!r}," for d in dims])
+
+
 # --- the first difference ---------------------------------------------------------------------------------------------
 class Difference(NamedTuple):
     """Where and how two programs differ: the access `path` (`main.body.blocks[0].bindings[2].value`), the `reason`, the
@@ -148,6 +163,9 @@ class _Comparison:
         cls = a.__class__
         if cls is not b.__class__:
             return f"{_kind(a)} against {_kind(b)}"
+        flat = _flat_text(a)
+        if flat and flat == _flat_text(b):
+            return None
         if isinstance(a, (prim.Var, relax.Var)):
             return self._variable(mode, a, b, path)
         if isinstance(a, tir.Buffer):
@@ -364,6 +382,9 @@ class _Hash:
     def token(self, mode: Mode, value: Any) -> bytes:
         """What a value itself adds to the hash; its parts are put on the stack."""
         name: str = value.__class__.__name__
+        flat = _flat_text(value)
+        if flat:
+            return flat.encode()
         if mode == "function":
             self.numbers, mode = {}, "use"
         if isinstance(value, (prim.Var, relax.Var, tir.Buffer)):

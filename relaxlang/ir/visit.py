@@ -12,6 +12,7 @@ from typing import Any, ClassVar, TypeVar, cast
 
 from relaxlang.base.node import Node
 from relaxlang.ir import prim, relax, tir
+from relaxlang.ir import struct_info as si
 from relaxlang.ir.attrs import Attrs
 from relaxlang.ir.prim import PrimExpr
 
@@ -22,6 +23,11 @@ LEAVES: frozenset[type] = frozenset(
     {prim.Var, prim.SizeVar, prim.IntImm, prim.FloatImm, prim.StringImm, tir.Buffer, relax.Var, relax.DataflowVar,
      relax.GlobalVar, relax.Op, relax.UnknownOp, relax.Constant, relax.StringImm, relax.DataTypeImm}
 )  # fmt: skip
+
+GROUND: frozenset[type] = frozenset(
+    {prim.IntImm, si.ObjectStructInfo, si.ShapeStructInfo, si.TensorStructInfo, si.TupleStructInfo}
+)
+"""The classes of which nodes may be ground, with all that is in them then."""
 
 
 def on(*classes: type) -> Callable[[_F], _F]:
@@ -69,7 +75,17 @@ class Visitor(_Dispatch):
 
 
 class Rewriter(_Dispatch):
-    """Rebuilds a tree: `rewriter(node)`. A method that wants its node's children rewritten calls `self.below(node)`."""
+    """Rebuilds a tree: `rewriter(node)`. A method that wants its node's children rewritten calls `self.below(node)`.
+
+    What is built of numbers alone, as most struct info is, is only entered for a method of one of `GROUND`.
+    """
+
+    _enters_ground: ClassVar[bool] = False
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        looks_itself = cls.visit is not Rewriter.visit or cls.value is not Rewriter.value
+        cls._enters_ground = looks_itself or not GROUND.isdisjoint(cls._table)
 
     def __call__(self, node: Any) -> Any:
         return self.visit(node)
@@ -87,17 +103,18 @@ class Rewriter(_Dispatch):
         for name in _parts(node.__class__):
             old = getattr(node, name)
             kind = _KINDS[old.__class__]
-            if kind is not _PLAIN:
-                new = self.visit(old) if kind is _NODE else self.value(old)
-                if new is not old:
-                    changes[name] = new
+            if kind is _PLAIN or (kind is _NODE and old.ground and not self._enters_ground):
+                continue
+            new = self.visit(old) if kind is _NODE else self.value(old)
+            if new is not old:
+                changes[name] = new
         return cast(Any, node).replace(**changes) if changes else node
 
     def value(self, value: Any) -> Any:
         """A field's value, rewritten: a node, a tuple or mapping of nodes, or plain data (kept)."""
         kind = _KINDS[value.__class__]
         if kind is _NODE:
-            return self.visit(value)
+            return value if value.ground and not self._enters_ground else self.visit(value)
         if kind is _TUPLE:
             items = [self.value(v) for v in value]
             for old, new in zip(value, items):

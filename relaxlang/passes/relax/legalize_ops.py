@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TypeAlias
 
 from relaxlang.base.diagnostics import fail
@@ -106,11 +107,17 @@ class OperatorLowering(BindingRewriter):
         self.wanted = wanted
         self.custom = custom or {}
         self.functions: dict[str, AnyFunc] = dict(mod.functions)
-        self._by_hash: dict[int, list[str]] = {}
         self._named: dict[int, str] = {}
-        for name, func in mod.prim_funcs():
+        self._callees: dict[str, relax.GlobalVar] = {}
+
+    @cached_property
+    def _by_hash(self) -> dict[int, list[str]]:
+        """The names of kernels by the hash of what they do: at first, of the module's own."""
+        found: dict[int, list[str]] = {}
+        for name, func in self.mod.prim_funcs():
             if func.is_private:
-                self._by_hash.setdefault(structural_hash(func), []).append(name)
+                found.setdefault(structural_hash(func), []).append(name)
+        return found
 
     def binding(self, binding: relax.Binding) -> Iterable[relax.Binding]:
         call = binding.value
@@ -174,7 +181,9 @@ class OperatorLowering(BindingRewriter):
 
     def kernel_call(self, name: str, kernel: Kernel, args: tuple[relax.Expr, ...], call: relax.Call) -> relax.Call:
         """The `call_tir` of a kernel in the place of an operator call."""
-        callee = relax.GlobalVar(name, function_info(kernel.func))
+        callee = self._callees.get(name)
+        if callee is None:
+            callee = self._callees[name] = relax.GlobalVar(name, function_info(kernel.func))
         values: tuple[relax.Expr, ...] = (callee, relax.Tuple(args))
         if kernel.tir_vars:
             values += (relax.ShapeExpr(tuple(prim.cast(v, prim.INT64) for v in kernel.tir_vars)),)
