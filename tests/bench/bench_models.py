@@ -9,7 +9,8 @@ TVM is built as it builds by default, and measured when it is asked for: a call 
 are best peer / relaxlang: above 1 relaxlang is faster. Text
 to runnable is CPU time of a new process, from a `.rlx` file with its side file to a function that may be called,
 without the start of Python and imports of numpy; with an empty cache folder, and again with what that left there.
-Memory is the peak of a process that loads the model and runs it a few times.
+Memory is the peak of a process that loads the model from a file and runs it a few times: relaxlang the text, with an
+empty cache folder and again.
 """
 
 from __future__ import annotations
@@ -53,8 +54,17 @@ def with_relaxlang(model: bytes) -> Run:
     import relaxlang
     from relaxlang.frontend.onnx import from_onnx
 
-    call = relaxlang.build(from_onnx(onnx.load_model_from_string(model)))["main"]
+    return _run_of(relaxlang.build(from_onnx(onnx.load_model_from_string(model)))["main"])
 
+
+def from_text(path: str) -> Run:
+    """relaxlang: the text of the model, weights beside it."""
+    import relaxlang
+
+    return _run_of(relaxlang.build(relaxlang.load(path))["main"])
+
+
+def _run_of(call: Callable[..., Any]) -> Run:
     def run(feeds: Feeds) -> Array:
         made = call(*feeds.values())
         return np.asarray(made[0] if isinstance(made, (tuple, list)) else made)
@@ -62,8 +72,8 @@ def with_relaxlang(model: bytes) -> Run:
     return run
 
 
-def with_onnxruntime(model: bytes) -> Run:
-    """ONNX Runtime."""
+def with_onnxruntime(model: bytes | str) -> Run:
+    """ONNX Runtime; a model or its file."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -72,8 +82,8 @@ def with_onnxruntime(model: bytes) -> Run:
     return lambda feeds: np.asarray(session.run(None, feeds)[0])
 
 
-def with_openvino(model: bytes) -> Run:
-    """OpenVINO."""
+def with_openvino(model: bytes | str) -> Run:
+    """OpenVINO; a model or its file."""
     import openvino
 
     core = openvino.Core()
@@ -101,7 +111,7 @@ def with_tvm(model: bytes) -> Run:
     return run
 
 
-CONTENDERS: dict[str, Callable[[bytes], Run]] = {
+CONTENDERS: dict[str, Callable[[Any], Run]] = {
     "relaxlang": with_relaxlang, "onnxruntime": with_onnxruntime, "openvino": with_openvino, "tvm": with_tvm,
 }  # fmt: skip
 
@@ -163,24 +173,30 @@ def run_model(name: str, peers: list[str], seconds: float) -> None:
         show_times(f"{name}_{length}", runs, feeds, seconds)
 
 
-def build_models(names: list[str]) -> None:
-    """Text to runnable of every model, in processes of their own."""
+def write_text(model: bytes, folder: str) -> str:
+    """Write a model as text with its weights beside it; the path of the text."""
     import onnx
 
     from relaxlang.frontend.onnx import from_onnx
 
+    path = os.path.join(folder, "model.rlx")
+    store: dict[str, Array] = {}
+    module = from_onnx(onnx.load_model_from_string(model))
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(module.script(constants="file", store=store))
+    np.savez(os.path.join(folder, "model.weights.npz"), **store)
+    return path
+
+
+def build_models(names: list[str]) -> None:
+    """Text to runnable of every model, in processes of their own."""
     print("text to runnable, CPU s (wall s):")
     # Modules of Python are compiled by the first run, and found compiled by those that are measured.
     # Kernels are compiled with as many processors as there are.
     compiled = {n: v for n, v in os.environ.items() if n not in ("PYTHONDONTWRITEBYTECODE", "RELAXLANG_NUM_THREADS")}
     for number, name in enumerate(names):
         with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "model.rlx")
-            store: dict[str, Array] = {}
-            module = from_onnx(onnx.load_model_from_string(BUILT[name]()[0]))
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(module.script(constants="file", store=store))
-            np.savez(os.path.join(folder, "model.weights.npz"), **store)
+            path = write_text(BUILT[name]()[0], folder)
             command, shown = [sys.executable, "-c", _TEXT_TO_RUNNABLE, path], []
             if number == 0:
                 _output(command, {**compiled, "RELAXLANG_CACHE": "0"})
@@ -193,20 +209,35 @@ def build_models(names: list[str]) -> None:
 def show_memory(names: list[str], peers: list[str]) -> None:
     """The peak memory of a process for every model and contender."""
     print("peak memory of the process, MB:")
+    here = os.path.dirname(os.path.abspath(__file__))
+    found = os.pathsep.join([here, *filter(None, [os.environ.get("PYTHONPATH")])])
     for name in names:
-        shown = []
-        for peer in ("relaxlang", *peers):
-            code = f"import bench_models; bench_models.print_peak({name!r}, {peer!r})"
-            place = {**os.environ, "PYTHONPATH": os.path.dirname(os.path.abspath(__file__))}
-            shown.append(f"{peer} {_output([sys.executable, '-c', code], place):.0f}")
+        model, feeds = MODELS[name]()
+        with tempfile.TemporaryDirectory() as folder:
+            write_text(model, folder)
+            with open(os.path.join(folder, "model.onnx"), "wb") as file:
+                file.write(model)
+            np.savez(os.path.join(folder, "feeds.npz"), **feeds)
+            place = {**os.environ, "PYTHONPATH": found, "RELAXLANG_CACHE_DIR": os.path.join(folder, "cache")}
+            shown = []
+            for label, peer in (("cold", "relaxlang"), ("warm", "relaxlang"), *(("", peer) for peer in peers)):
+                code = f"import bench_models; bench_models.print_peak({folder!r}, {peer!r})"
+                shown.append(f"{peer} {label} {_output([sys.executable, '-c', code], place):.0f}".replace("  ", " "))
         print(f"{name:22} {'  '.join(shown)}", flush=True)
 
 
-def print_peak(name: str, peer: str) -> None:
-    """Load a model and run it a few times; print the peak memory of this process in MB (Linux). What `getrusage` tells
-    would include the process that started this one."""
-    model, feeds = MODELS[name]()
-    run = CONTENDERS[peer](model)
+def print_peak(folder: str, peer: str) -> None:
+    """Load the model in a folder and run it a few times; print the peak memory of this process in MB (Linux). What
+    `getrusage` tells would include the process that started this one."""
+    feeds = dict(np.load(os.path.join(folder, "feeds.npz")))
+    path = os.path.join(folder, "model.onnx")
+    if peer == "relaxlang":
+        run = from_text(os.path.join(folder, "model.rlx"))
+    elif peer == "tvm":
+        with open(path, "rb") as file:
+            run = with_tvm(file.read())
+    else:
+        run = CONTENDERS[peer](path)
     for _ in range(3):
         run(feeds)
     with open("/proc/self/status", encoding="ascii") as file:
