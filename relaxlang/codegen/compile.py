@@ -14,23 +14,30 @@ from relaxlang.codegen.processors import check_processor
 from relaxlang.codegen.target import Target
 
 _ready = threading.Lock()
-_started: list[bool] = []
+_started: set[bool] = set()
 
 
-def start() -> None:
-    """Initialise LLVM, once."""
+def start(everywhere: bool = False) -> None:
+    """Initialise LLVM, once: for this machine, or `everywhere`, which takes 10 MB more."""
     with _ready:
-        if not _started:
+        if everywhere in _started:
+            return
+        if everywhere:
             binding.initialize_all_targets()
             binding.initialize_all_asmprinters()
+        else:
+            binding.initialize_native_target()
+            binding.initialize_native_asmprinter()
             binding.initialize_native_asmparser()
-            _started.append(True)
+        _started.add(everywhere)
 
 
 @lru_cache(maxsize=32)
 def machine(target: Target, *, jit: bool = False) -> Any:
     """LLVM's TargetMachine for a target. RLX5004 when LLVM does not know the platform or the processor."""
     start()
+    if not target.is_host:
+        start(everywhere=True)
     try:
         chosen = binding.Target.from_triple(target.mtriple)
     except RuntimeError as error:
