@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from relaxlang.arith.analyzer import Analyzer
 from relaxlang.codegen.algebra import Num
 from relaxlang.codegen.expr import ExprEmitter
 from relaxlang.codegen.lltypes import memory_type, value_type
@@ -11,6 +12,9 @@ from relaxlang.codegen.text import mangled
 from relaxlang.ir import prim
 from relaxlang.ir.prim import PrimExpr
 from relaxlang.ir.tir import Buffer, BufferStore
+
+LINE = 64
+"""Bytes of a line of the cache."""
 
 
 def load(em: ExprEmitter, e: prim.BufferLoad) -> str:
@@ -63,7 +67,9 @@ def store(em: ExprEmitter, s: BufferStore, value: str) -> None:
     if run is not None:
         place, stored = em.address(s.buffer, (run,)), em.to_memory(value, of)
         if s.predicate is None:
-            em.at.effect(f"store {kind} {stored}, ptr {place}, align {align}", _memory(em, s.buffer))
+            past = s.buffer.data in em.streaming and is_line(s)
+            how = f"align {LINE}, !nontemporal !{{i32 1}}" if past else f"align {align}"
+            em.at.effect(f"store {kind} {stored}, ptr {place}, {how}", _memory(em, s.buffer))
             return
         truth = f"<{of.lanes} x i1>"
         kind, stored = _not_truncated(em, kind, stored)
@@ -78,6 +84,18 @@ def store(em: ExprEmitter, s: BufferStore, value: str) -> None:
     function = em.module.declare(name, "void", [kind, pointers, "i32", truth])
     args = ((kind, em.to_memory(value, of)), (pointers, places), ("i32", str(align)), (truth, mask))
     em.at.call("void", function, *args)
+
+
+def is_line(s: BufferStore) -> bool:
+    """Whether a store writes whole lines of the cache, if its buffer begins at one."""
+    index = s.indices[0] if len(s.indices) == 1 else None
+    size = s.buffer.dtype.itemsize
+    if s.predicate is not None or s.buffer.dtype.lanes > 1 or not isinstance(index, prim.Ramp):
+        return False
+    if contiguous(index) is None or index.lanes * size % LINE:
+        return False
+    place = Analyzer().modular_set(index.base)
+    return place.modulus * size % LINE == 0 and place.remainder * size % LINE == 0
 
 
 def _not_truncated(em: ExprEmitter, kind: str, stored: str) -> tuple[str, str]:

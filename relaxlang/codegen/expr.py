@@ -44,6 +44,7 @@ class ExprEmitter:
         self.heap: list[str] = []
         self.place: Node | None = None
         self.own: set[Var] = set()  # memory of constant size that the function allocated on the stack
+        self.streaming: frozenset[Var] = frozenset()  # memory to which lines are stored past the caches
         self.settled_loads: dict[PrimExpr, str] = {}  # the operands of loads that stand before the loops at hand
         self._memo: dict[int, tuple[str, PrimExpr]] = {}
         self._harmless: dict[int, tuple[bool, PrimExpr]] = {}

@@ -8,6 +8,7 @@ from relaxlang.codegen.lltypes import value_type
 from relaxlang.codegen.memory import allocated
 from relaxlang.codegen.pool import LAUNCH
 from relaxlang.codegen.stmt import StmtEmitter
+from relaxlang.codegen.streaming import end_streaming
 from relaxlang.codegen.text import symbol
 from relaxlang.ir import prim, tir
 from relaxlang.ir.prim import INT64, IntImm, PrimExpr, Var
@@ -69,6 +70,7 @@ def _body_function(em: StmtEmitter, s: tir.For, name: str, captured: list[Var], 
     at = context.function(full, s)
     inner = StmtEmitter(context, at, {v: r for v, r in em.env.items() if not r.startswith("%")})
     inner.parallel = parallel is None or parallel
+    inner.streaming = em.streaming
     # Pointers that were computed from others may overlap with them.
     alias = "" if context.derived & set(captured) else " noalias"
     head = ["i64 %begin", "i64 %end"]
@@ -90,6 +92,8 @@ def _body_function(em: StmtEmitter, s: tir.For, name: str, captured: list[Var], 
         for one_of_them in memory:
             held.enter_context(allocated(inner, one_of_them))
         inner.counted(turn, "%begin", "%end", one, runs=True, breakable=False)
+    if inner.streaming:
+        end_streaming(inner)
     inner.leave("0")
     context.stack = stack
     attributes = "nounwind" if parallel is None else "nounwind noinline"

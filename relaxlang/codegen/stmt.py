@@ -17,7 +17,7 @@ from relaxlang.ir import prim, tir
 from relaxlang.ir.prim import PrimExpr, Var
 from relaxlang.ir.tir import Stmt
 from relaxlang.ir.visit import free_vars, walk
-from relaxlang.schedule.state import APART, walk_stmts
+from relaxlang.schedule.state import APART, STREAMING, walk_stmts
 
 MOST_COPIES = 512
 """How often a statement may stand in the code for loops that are written out."""
@@ -129,6 +129,11 @@ def _accumulation(em: StmtEmitter, s: tir.BufferStore) -> str:
 def _for(em: StmtEmitter, s: tir.For) -> None:
     if s.kind == "thread_binding" or s.thread_binding is not None:
         em.fail("RLX5012", "a loop bound to GPU threads cannot run on a processor", s, help="use `T.parallel`")
+    if STREAMING in s.annotations:
+        from relaxlang.codegen.streaming import emit_streaming
+
+        emit_streaming(em, s)
+        return
     if s.kind == "parallel" and not em.parallel and em.context.threads:
         from relaxlang.codegen.parallel import emit_parallel
 

@@ -22,6 +22,8 @@ from relaxlang.schedule.access import fill_regions
 
 APART = "pragma_compute_scope"
 """The annotation of a loop whose code becomes a function of its own, so that it takes no registers from other loops."""
+STREAMING = "pragma_streaming_stores"
+"""The annotation of a loop whose results go past the caches where they are larger than these."""
 TRUE = IntImm(BOOL, 1)
 _CHILDREN: dict[type, tuple[str, ...]] = {
     tir.For: ("body",), tir.While: ("body",), tir.LetStmt: ("body",), tir.AttrStmt: ("body",),

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from relaxlang.ir.prim import BufferLoad, IntImm, PrimExpr, Var
 from relaxlang.ir.tir import BlockRealize, BufferStore
-from relaxlang.schedule.rules.analysis import constant, is_plain, loads_of, stride
+from relaxlang.schedule.checks import is_output
+from relaxlang.schedule.rules.analysis import constant, is_costly, is_plain, loads_of, stride
 from relaxlang.schedule.rules.processor import Processor
 from relaxlang.schedule.schedule import Schedule
+from relaxlang.schedule.state import STREAMING
 from relaxlang.schedule.trace import LoopRV
 
 UNROLLED = 4
@@ -14,6 +16,8 @@ UNROLLED = 4
 MOST_LANES = 64
 BLOCK = 64
 """Side of a block that is transposed: its lines fit into the first-level cache."""
+LARGE = 32 << 20
+"""Bytes of a large last-level cache."""
 SIDE = 16
 """Side of a tile that is transposed in registers."""
 
@@ -39,8 +43,20 @@ def schedule_spatial(sch: Schedule, name: str, processor: Processor) -> bool:
     inner = loops[together:]
     line = sch.fuse(*inner) if len(inner) > 1 else inner[0]
     outer = loops[:together]
-    _line(sch, line, outer, processor.lanes(store.buffer.dtype.itemsize))
+    first = _line(sch, line, outer, processor.lanes(store.buffer.dtype.itemsize))
+    _stream(sch, name, store, first)
     return True
+
+
+def _stream(sch: Schedule, name: str, store: BufferStore, outermost: LoopRV | None) -> None:
+    """Let results go past the caches where storing may be what takes the time: they are as large as a last-level cache,
+    or may be, and take few operations an element."""
+    size = store.buffer.dtype.itemsize
+    for extent in store.buffer.shape:
+        size *= constant(extent) or LARGE
+    large = size >= LARGE and not is_costly(store)
+    if outermost is not None and large and is_output(sch.state, sch.state.blocks[name]):
+        sch.annotate(outermost, STREAMING, 1)
 
 
 def _flat(realize: BlockRealize, store: BufferStore, loads: list[BufferLoad]) -> int:
@@ -75,8 +91,8 @@ def _runs(shape: tuple[PrimExpr, ...], indices: tuple[PrimExpr, ...], run: list[
     return all(extents[v] == dim for v, dim in zip(run[1:], shape[len(shape) - len(run) + 1 :]))
 
 
-def _line(sch: Schedule, line: LoopRV, outer: list[LoopRV], lanes: int) -> None:
-    """Split a line into vectors, several at a time, and share the outermost loop."""
+def _line(sch: Schedule, line: LoopRV, outer: list[LoopRV], lanes: int) -> LoopRV | None:
+    """Split a line into vectors, several at a time, and share the outermost loop, which is returned."""
     extent = constant(sch.get(line).extent)
     if extent is not None and extent <= lanes:
         pieces = []
@@ -92,7 +108,8 @@ def _line(sch: Schedule, line: LoopRV, outer: list[LoopRV], lanes: int) -> None:
         found = sch.get(one)
         if found.kind == "serial" and not (isinstance(found.extent, IntImm) and found.extent.value <= 1):
             sch.parallel(one)
-            return
+            return one
+    return None
 
 
 def _transpose(sch: Schedule, name: str, realize: BlockRealize, loads: list[BufferLoad]) -> None:
