@@ -9,6 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from relaxlang.base.arguments import checked
+from relaxlang.base.collection import fewer_collections
 from relaxlang.base.diagnostics import DiagnosticError, RelaxlangError, WarningSink, fail
 from relaxlang.base.source import Source
 from relaxlang.ir.module import IRModule, require_module
@@ -64,6 +65,7 @@ def parse_source(
     from relaxlang.syntax.inputs import Inputs
     from relaxlang.syntax.origin import origin_of
 
+    @fewer_collections()
     def read(warnings: WarningSink | None, inputs: Inputs) -> IRModule:
         from relaxlang.analysis.well_formed import verify_text
         from relaxlang.ops import default_operators
@@ -119,6 +121,7 @@ def read_file(name: str) -> bytes:
         fail("RLX0017", f"{name!r} can't be read: {fault}")
 
 
+@fewer_collections()
 def lower(
     mod: IRModule,
     pipeline: str | Pass | Sequence[Pass] = "default",
@@ -181,6 +184,7 @@ def _compiled(func: PrimFunc) -> Kernel:
     return made
 
 
+@fewer_collections()
 def build(
     mod: IRModule,
     target: Any = None,

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from threading import Lock
 
 DEEP = 60_000
@@ -14,19 +12,22 @@ _before: list[int] = []
 """The limit that the outermost of all contexts that are open, in whatever thread, found; one entry for each context."""
 
 
-@contextmanager
-def deep_recursion() -> Iterator[None]:
+class deep_recursion:
     """Within it Python functions may nest `DEEP` calls (since Python 3.11 such calls take no C stack).
 
     The limit is the whole process's, so it is put back when the last thread leaves.
     """
-    with _lock:
-        _before.append(_before[0] if _before else sys.getrecursionlimit())
-        if sys.getrecursionlimit() < DEEP:
-            sys.setrecursionlimit(DEEP)
-    try:
-        yield
-    finally:
+
+    __slots__ = ()
+
+    def __enter__(self) -> None:
+        with _lock:
+            limit = sys.getrecursionlimit()
+            _before.append(_before[0] if _before else limit)
+            if limit < DEEP:
+                sys.setrecursionlimit(DEEP)
+
+    def __exit__(self, *exc: object) -> None:
         with _lock:
             before = _before.pop()
             if not _before:
