@@ -277,8 +277,8 @@ def _realize(block: BlockState, made: tir.Block, span: Span | None) -> tir.Stmt:
 def _assert(ev: BodyElaborator, node: tree.Assert, scope: Scope) -> None:
     condition = scalar(ev.expr(node.test, scope), node.test.span, prim.BOOL)
     message = "" if node.message is None else ev.expr(node.message, scope)
-    if isinstance(message, (tuple, list)):
-        message = " ".join(str(m) for m in message)
+    if isinstance(message, (tuple, list)):  # since TVM 0.26 `"TypeError", ["expected ", "1"]`
+        message = ": ".join("".join(map(str, m)) if isinstance(m, (tuple, list)) else str(m) for m in message)
     ev.wrap(lambda rest: tir.AssertStmt(condition, str(message), rest, span=node.span))
 
 

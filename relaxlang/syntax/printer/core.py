@@ -102,6 +102,7 @@ class Printer:
         self.dimension_names: set[str] = set()
         self.lets: set[prim.Var] = set()
         self.escaped: list[prim.Var] = []
+        self.declared: dict[str, tir.Buffer] = {}
         self.launched: set[prim.Var] = set()
         self.threads: dict[prim.Var, str] = {}
         self._slot_count = 0
@@ -253,15 +254,21 @@ class Printer:
         return name
 
     def buffer_fields(
-        self, buffer: tir.Buffer, *, first: tuple[Doc, ...] = (), last: tuple[Doc, ...] = (), lasting: bool = False
+        self,
+        buffer: tir.Buffer,
+        *,
+        first: tuple[Doc, ...] = (),
+        last: tuple[Doc, ...] = (),
+        data: str | None = None,
+        lasting: bool = False,
     ) -> Doc:
         """The arguments, in parentheses, of what declares a buffer: shape, dtype, and what is not as usual. A pointer
-        that nothing has defined becomes `NAME.data`."""
+        that nothing has defined becomes `NAME.data`; `data` is another way to write one that is known."""
         items: list[Doc] = [*first, self.dims(buffer.shape), f'"{buffer.dtype}"']
         if self.names.get(buffer.data) is None and owns_data(buffer):
             self.names.bind(buffer.data, f"{self.names.get(buffer)}.data", lasting=lasting)
         else:
-            items.append(concat("data=", self.doc(buffer.data)))
+            items.append(concat("data=", data or self.doc(buffer.data)))
         if buffer.strides:
             items.append(concat("strides=", self.listed(buffer.strides)))
         if buffer.elem_offset is not None and not self._own_offset(buffer, matches=bool(first), lasting=lasting):

@@ -11,12 +11,15 @@ from relaxlang.syntax.printer.core import Printer, levels, prints
 from relaxlang.syntax.printer.names import is_attribute
 from relaxlang.syntax.printer.values import typed_constant
 from relaxlang.syntax.scalars import string_text
-from relaxlang.syntax.spellings import ATOM, COMPARE, FOLDING, INFIX, INFIX_CALLS, NOT, UNARY
+from relaxlang.syntax.spellings import ATOM, COMPARE, FOLDING, INFIX, INFIX_CALLS, NOT, UNARY, Infix
 
 ITER_KINDS: dict[str, str] = {
     "spatial": "DataPar", "reduce": "CommReduce", "scan": "Ordered", "opaque": "Opaque", "thread": "ThreadIndex",
 }  # fmt: skip
 """The kinds of `T.iter_var(…)`, by ours."""
+
+
+_ACCESS = {1: "r", 2: "w", 3: "rw"}
 
 
 # --- leaves -----------------------------------------------------------------------------------------------------------
@@ -47,7 +50,8 @@ def _infix(p: Printer, node: prim.BinaryOp | prim.CmpOp) -> tuple[Doc, int]:
     a, b = node.a, node.b
     row = INFIX[node.__class__]
     if isinstance(b, prim.IntImm) or isinstance(a, prim.IntImm) or a.dtype is not b.dtype:
-        if a.dtype is not b.dtype or prim.fold(row.node, a, b).__class__ is not row.node:
+        folds = a.dtype is b.dtype and prim.fold(row.node, a, b).__class__ is not row.node
+        if a.dtype is not b.dtype or (folds and not _is_operator(p, node, row)):
             return bracket(f"{row.constructor}(", [p.doc(a), p.doc(b)], ")"), ATOM
     if not row.symbol or (row.symbol == "/" and not a.dtype.is_float):
         sides = [_side(p, a, 0), _side(p, b, 0)] if p.int_dtype is prim.INT64 else [p.doc(a), p.doc(b)]
@@ -56,6 +60,13 @@ def _infix(p: Printer, node: prim.BinaryOp | prim.CmpOp) -> tuple[Doc, int]:
     if p.int_dtype is prim.INT64:  # here a literal takes the type of what it meets
         return concat(_side(p, a, left), f" {row.symbol} ", _side(p, b, row.level + 1)), row.level
     return concat(p.operand(a, left), f" {row.symbol} ", p.operand(b, row.level + 1)), row.level
+
+
+def _is_operator(p: Printer, node: prim.BinaryOp | prim.CmpOp, row: Infix) -> bool:
+    """Whether the source has an operator here, which releases of TVM evaluate at once: `x + 0`."""
+    if p.options.dialect is None or node.span is None or node.span.text.startswith(row.constructor):
+        return False
+    return not (isinstance(node.a, prim.IntImm) and isinstance(node.b, prim.IntImm)) and row.symbol != ""
 
 
 def _side(p: Printer, node: prim.PrimExpr, level: int) -> Doc:
@@ -74,6 +85,8 @@ def _call(p: Printer, node: prim.Call) -> tuple[Doc, int]:
     args = node.args
     if not isinstance(node.op, str):
         return _call_function(p, node, node.op), ATOM
+    if node.op == "tvm_access_ptr" and p.since("tvm-0.26") and (method := _access_ptr(p, node)) is not None:
+        return method, ATOM
     row = INTRINSICS.get(node.op)
     if row is None:
         if node.op.startswith("carried."):
@@ -113,6 +126,23 @@ def pointer_call(p: Printer, node: prim.PrimExpr, pointer: prim.PointerType | No
     of = f'T.handle("{pointer.element}", "{pointer.scope}").ty'
     args = [p.doc(a) for a in node.args]
     return bracket(f"T.{node.op}(", [of, *args] if row.result == "explicit" else [*args, of], ")")
+
+
+def _access_ptr(p: Printer, node: prim.Call) -> Doc | None:
+    """`A.access_ptr("r", …)` where the source says so: to TVM that is a pointer to elements, the function gives any."""
+    element, data, offset, extent, mask = node.args
+    owner = p.names.get(data) if isinstance(data, prim.Var) else None
+    written = node.span is not None and node.span.text.partition("(")[0].endswith(".access_ptr")
+    if not written or owner is None or not owner.endswith(".data") or not isinstance(mask, prim.IntImm):
+        return None
+    owner = owner.removesuffix(".data")
+    start = offset.a if isinstance(offset, prim.Add) else offset
+    if isinstance(start, prim.Var) and p.names.get(start) == f"{owner}.elem_offset":  # the method adds it
+        offset = offset.b if isinstance(offset, prim.Add) else prim.const(0, start.dtype)
+    items = [f'"{_ACCESS[mask.value]}"', concat("offset=", p.doc(offset)), concat("extent=", p.doc(extent))]
+    if element.dtype.lanes != 1:
+        items.append(f"content_lanes={element.dtype.lanes}")
+    return bracket(f"{owner}.access_ptr(", items, ")")
 
 
 def _by_erf(x: prim.PrimExpr) -> prim.BinaryOp:

@@ -9,6 +9,7 @@ from relaxlang.syntax.document import Doc, bracket, concat
 from relaxlang.syntax.printer.blocks import alloc_buffers
 from relaxlang.syntax.printer.core import Printer, emits, owns_data
 from relaxlang.syntax.printer.relax_bindings import function_attrs
+from relaxlang.syntax.printer.sources import is_for_newest
 from relaxlang.syntax.printer.stmts import tail
 from relaxlang.syntax.printer.values import mapping_doc
 from relaxlang.syntax.scalars import string_text
@@ -34,7 +35,8 @@ def emit_prim_func(p: Printer, node: tir.PrimFunc, name: str, *, symbol: str | N
 def _definition(p: Printer, node: tir.PrimFunc, name: str, symbol: str | None) -> None:
     p.int_dtype = prim.INT32
     items: list[Doc] = ["private=True"] if node.is_private else []
-    if SCHEDULABLE in node.attrs or (p.since("tvm-0.26") and is_schedulable(node.body, node.buffer_map.values())):
+    implied = p.since("tvm-0.26") and is_schedulable(node.body, node.buffer_map.values())
+    if SCHEDULABLE in node.attrs or (implied and not is_for_newest(node)):
         items.append(f"{SCHEDULABLE}=True")
     if symbol is not None:
         items.append(f"name={string_text(symbol)}")

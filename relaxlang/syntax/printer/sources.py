@@ -12,6 +12,7 @@ import re
 
 from relaxlang.base.source import Span
 from relaxlang.ir import relax, tir
+from relaxlang.ir.visit import walk
 
 _TOKEN = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|#[^\n]*|[()\[\]{}\n=:]|->')
 _NAME = re.compile(r"\w+")
@@ -25,6 +26,22 @@ _CAST = re.compile(r" *[\w.]*match_(?:cast|shape)\b")
 def declares_result(function: relax.Function) -> bool:
     """Whether the function's header has `-> …`; a function without a source has."""
     return function.span is None or _next(function.span, ("->", ":"))[0] == "->"
+
+
+def is_for_newest(function: tir.PrimFunc) -> bool:
+    """Whether a kernel was written as TVM 0.26 and later read one that is not scheduled: without `s_tir=True`, a block, or
+    `T.allocate`."""
+    if function.span is None:
+        return False
+    text = function.span.source.text[: function.span.start]
+    if "s_tir" in text[text.rfind("@") :] or "s_tir" in text[text.rfind("@", 0, max(text.rfind("class "), 0)) :]:
+        return False
+    for part in walk(function.body):
+        if isinstance(part, tir.Block) or (
+            isinstance(part, (tir.Allocate, tir.AllocConst)) and (part.span is None or "allocate" in part.span.text)
+        ):
+            return False
+    return True
 
 
 def annotates(var: relax.Var) -> bool:

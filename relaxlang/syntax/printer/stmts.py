@@ -6,12 +6,13 @@ Statements with a body that reaches to the end of their scope (let, allocation, 
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Mapping
 from typing import Any
 
 from relaxlang.ir import prim, tir
-from relaxlang.ir.intrinsics import CARRIED_WITH, COORDINATES, is_view
+from relaxlang.ir.intrinsics import CARRIED_WITH, COORDINATES, is_opaque, is_view
 from relaxlang.syntax.document import Doc, bracket, concat, render
 from relaxlang.syntax.printer.core import Printer, emits, owns_data
 from relaxlang.syntax.printer.exprs import element, pointer_call
@@ -19,6 +20,7 @@ from relaxlang.syntax.printer.sources import is_annotated
 from relaxlang.syntax.printer.values import array_doc, keyed_doc, list_doc, mapping_doc
 from relaxlang.syntax.scalars import string_text
 
+_DATA = re.compile(r"\bdata *= *(\w+)\.data\b")
 _SCOPED = (
     tir.LetStmt, tir.AttrStmt, tir.AssertStmt, tir.Allocate, tir.AllocConst, tir.DeclBuffer, tir.BufferRealize,
 )  # fmt: skip
@@ -124,9 +126,18 @@ def _head(p: Printer, node: Any, *, flat: bool) -> Doc:
     if isinstance(node, tir.DeclBuffer):
         p.name(node.buffer.data)  # without `data=` it would be an allocation as well
         name = p.define(node.buffer, node.buffer.name)
-        call = concat(p.spell("T.decl_buffer"), p.buffer_fields(node.buffer))
-        return _named(name, call, flat)
+        fields = p.buffer_fields(node.buffer, data=_owner(p, node) if p.since("tvm-0.26") else None)
+        p.declared[node.buffer.name] = node.buffer
+        return _named(name, concat(p.spell("T.decl_buffer"), fields), flat)
     return _allocate_head(p, node, flat)
+
+
+def _owner(p: Printer, node: tir.DeclBuffer) -> str | None:
+    """`B.data`, where the source takes the memory from another view of it; that is the same here, but not to TVM."""
+    found = _DATA.search(node.span.text) if node.span is not None else None
+    other = p.declared.get(found.group(1)) if found is not None else None
+    name = p.names.get(other) if other is not None and other.data is node.buffer.data else None
+    return f"{name}.data" if name is not None else None
 
 
 def _named(name: str, call: Doc, flat: bool) -> Doc:
@@ -146,12 +157,18 @@ def _let_head(p: Printer, node: tir.LetStmt, flat: bool) -> Doc:
             return concat(f"{name} = ", value)  # the release knows better what it points to
         if p.since("tvm-0.24") and (assigned is None or of is not None):
             kind = f"T.let[{kind}]"
+        elif isinstance(node.value, prim.Cast) and _is_opaque(node.value.value) and p.since("tvm-0.26"):
+            value = p.doc(node.value.value)  # of a type that the release knows
         return concat(f"{name}: {kind} = ", value)
     plain = node.var.__class__ is prim.Var and node.var.pointer is None and node.var.dtype is node.value.dtype
     if plain and p.names.get(node.var) is None:
         p.lets.add(node.var)
         return concat(f"with {p.spell('T.LetStmt')}(", value, f") as {p.define(node.var, node.var.name)}:")
     return bracket(f"with {p.spell('T.LetStmt')}(", [value, f"var={p.name(node.var)}"], "):")
+
+
+def _is_opaque(value: prim.PrimExpr) -> bool:
+    return isinstance(value, prim.Call) and value.of is prim.HANDLE and is_opaque(value.op)
 
 
 def _is_data(p: Printer, node: tir.LetStmt) -> bool:

@@ -215,3 +215,37 @@ def test_targets_are_targets() -> None:
         '@T.prim_func\ndef f():\n    T.func_attr({"kTarget": T.target("a/b", host="llvm")})\n    T.evaluate(0)\n'
     )
     assert '"kTarget": T.target("a/b", host="llvm")' in made
+
+
+def test_kernels_that_are_not_scheduled() -> None:
+    """Memory without blocks is a kernel of TVM 0.26 and later where nothing else says `s_tir=True`."""
+    text = '@T.prim_func\ndef f():\n    x = T.alloc_buffer((4,), "int32", scope="local")\n    x[0] = 1\n'
+    assert "s_tir" not in printed(text)
+    assert "s_tir=True" in printed(text.replace("@T.prim_func", "@T.prim_func(s_tir=True)"))
+    old = '@T.prim_func\ndef f():\n    p = T.allocate([4], "int32", "local")\n    T.evaluate(p)\n'
+    assert "s_tir=True" in parse(old).script(dialect=NEWEST)
+
+
+def test_operators_fold_and_constructors_do_not() -> None:
+    """Nothing is folded here; TVM folds `x + 0` when it reads it, and keeps `T.Add(x, 0)`."""
+    text = printed(kernel("for i in range(8):\n    A[i + 0] = A[T.Add(i, 0)]"))
+    assert "A[i + 0] = A[T.Add(i, 0)]" in text
+
+
+def test_pointers_into_buffers() -> None:
+    text = printed(
+        kernel(
+            """T.evaluate(A.access_ptr("r", offset=2, extent=4))
+T.evaluate(T.tvm_access_ptr(T.type_annotation("float32"), A.data, 2, 4, 1))
+C = T.decl_buffer((8,), "float32", data=A.data)
+D = T.decl_buffer((2, 4), "float32", data=C.data)
+D[0, 0] = T.float32(1)"""
+        )
+    )
+    assert 'A.access_ptr("r", offset=2, extent=4)' in text and "T.tvm_access_ptr(" in text
+    assert "data=C.data" in text
+
+
+def test_parts_of_messages_are_joined() -> None:
+    made = printed(kernel('assert A[0] > T.float32(0), ("TypeError", ["expected ", "1"])\nA[0] = T.float32(1)'))
+    assert '"TypeError: expected 1"' in made
