@@ -4,7 +4,7 @@
 faster, then looks for a contraction (a matmul, a convolution) and
 computes what follows in its tiles; else it runs stages over the same rows together; what is left is scheduled block by
 block. Contractions that follow one another are computed a block of rows at a time. Reading order: `analysis`,
-`processor`, `inline`, `convolution`, `winograd`, `contraction`, `row_blocks`, `rows`, `reduction`, `spatial`.
+`processor`, `inline`, `convolution`, `winograd`, `contraction`, `turned`, `row_blocks`, `rows`, `reduction`, `spatial`.
 
 A rule that meets what a primitive refuses leaves the program as it was: the primitives' preconditions are part of the
 question whether the rule applies.
@@ -25,6 +25,7 @@ from relaxlang.schedule.rules.reduction import schedule_reduction
 from relaxlang.schedule.rules.row_blocks import compute_in_row_blocks
 from relaxlang.schedule.rules.rows import schedule_rows
 from relaxlang.schedule.rules.spatial import schedule_spatial
+from relaxlang.schedule.rules.turned import schedule_turned
 from relaxlang.schedule.rules.winograd import schedule_winograd
 from relaxlang.schedule.schedule import Schedule
 from relaxlang.schedule.state import walk_stmts
@@ -56,7 +57,9 @@ def schedule_function(func: PrimFunc, processor: Processor, least: int = 0, wino
 
 def _stage_by_stage(sch: Schedule, processor: Processor) -> PrimFunc:
     """The function with each stage scheduled, or several together that run over the same rows."""
-    anchors = [n for n in sch.state.blocks if n != "root" and _try(sch, schedule_contraction, n, processor)]
+    rules = (schedule_turned, schedule_contraction)
+    names = [n for n in sch.state.blocks if n != "root"]
+    anchors = [n for n in names if n in sch.state.blocks and any(_try(sch, rule, n, processor) for rule in rules)]
     if not anchors:
         _try(sch, schedule_rows, "root", processor)
     _each(sch, [n for n in sch.state.blocks if n != "root"], processor)

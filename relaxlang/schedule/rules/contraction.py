@@ -264,10 +264,11 @@ def _tail(sch: Schedule, name: str) -> str:
     state = sch.state
     realize = state.blocks[name]
     users = consumers(state, realize)
-    if not is_output(state, realize) and len(users) == 1:
+    if not is_output(state, realize) and len(users) == 1 and isinstance(users[0].block.body, BufferStore):
         cut = users[0]
         after = consumers(state, cut)
-        if _is_cut(cut) and not is_output(state, cut) and len(after) == 1 and not is_costly(_stored(after[0])):
+        elementwise = len(after) == 1 and isinstance(after[0].block.body, BufferStore)
+        if _is_cut(cut) and not is_output(state, cut) and elementwise and not is_costly(_stored(after[0])):
             sch.compute_inline(cut.block.name_hint)
             users = after
         if _is_cut(users[0]) or not is_costly(_stored(users[0])):
@@ -287,7 +288,9 @@ def _place_costly(sch: Schedule, tail: str, loop: LoopRV, lanes: int) -> None:
     """What follows a tile and calls functions is computed from memory, in a loop: written out it would be long."""
     state = sch.state
     users = consumers(state, state.blocks[tail])
-    if len(users) == 1 and not is_output(state, state.blocks[tail]) and is_costly(_stored(users[0])):
+    if len(users) != 1 or is_output(state, state.blocks[tail]) or not isinstance(users[0].block.body, BufferStore):
+        return
+    if is_costly(users[0].block.body):
         after = users[0].block.name_hint
         sch.reverse_compute_at(after, loop)
         _lines(sch, after, lanes)

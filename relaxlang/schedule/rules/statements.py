@@ -24,6 +24,8 @@ from relaxlang.ir.visit import Substitute
 from relaxlang.schedule.state import TRUE
 
 Size = PrimExpr | int
+SIDES = (16, 8, 4)
+"""Sides of squares that are transposed in registers."""
 Loop = tuple[str, Size] | tuple[str, Size, ForKind]
 """A loop from 0: the name of its variable, its extent, its kind (serial)."""
 
@@ -83,3 +85,45 @@ def _region(used: Buffer | BufferRegion) -> BufferRegion:
     if isinstance(used, BufferRegion):
         return used
     return BufferRegion(used, tuple(Range(prim.const(0, d.dtype), d) for d in used.shape))
+
+
+def turned_copies(
+    wide: PrimExpr, count: int, lanes: int, copy: Callable[[PrimExpr, PrimExpr], Stmt], *, to_lines: bool
+) -> Stmt:
+    """Copies of a row between an order in which channels run along memory and one in which its elements do (which is
+    written when `to_lines`): in squares that are transposed in registers, as large ones as are left."""
+    made: list[Stmt] = []
+    at: PrimExpr = IntImm(INT64, 0)
+    for side in [s for s in SIDES if s <= lanes]:
+        squares = (wide - at) // side
+        made.append(_squares(at, squares, (count, side), copy, to_lines=to_lines))
+        at = at + squares * side
+    whole = count // lanes
+    rest = wide - at
+    made.append(nest(
+        [("w", rest), ("c", whole), ("j", lanes, "serial" if to_lines else "vectorized")],
+        lambda w, c, j: copy(at + w, c * lanes + j),
+    ))  # fmt: skip
+    made.append(nest([("w", rest), ("c", count % lanes)], lambda w, c: copy(at + w, c + whole * lanes)))
+    return seq(*made)
+
+
+def _squares(
+    at: PrimExpr, squares: PrimExpr, sizes: tuple[int, int], copy: Callable[[PrimExpr, PrimExpr], Stmt], *,
+    to_lines: bool,
+) -> Stmt:  # fmt: skip
+    """Copies of squares of one side, from the column `at` on, and of the channels that are left in these columns."""
+    count, side = sizes
+    whole = count // side
+    if to_lines:
+        body = nest(
+            [("c", whole), ("w", squares), ("i", side, "unroll"), ("j", side, "vectorized")],
+            lambda c, w, i, j: copy(at + w * side + j, c * side + i),
+        )
+    else:
+        body = nest(
+            [("w", squares), ("c", whole), ("i", side, "unroll"), ("j", side, "vectorized")],
+            lambda w, c, i, j: copy(at + w * side + i, c * side + j),
+        )
+    rest = nest([("w", squares * side), ("c", count - whole * side)], lambda w, c: copy(at + w, c + whole * side))
+    return seq(body, rest)

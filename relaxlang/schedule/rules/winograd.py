@@ -17,19 +17,18 @@ F(4 × 4), F(2 × 2) and the direct sum by an estimate of operations and of memo
 
 from __future__ import annotations
 
-from relaxlang.base.diagnostics import DiagnosticError
 from relaxlang.ir.attrs import Attrs
 from relaxlang.ir.module import IRModule
 from relaxlang.ir.prim import HANDLE, INT64, IntImm, PrimExpr, Var
-from relaxlang.ir.tir import Block, BlockRealize, Buffer, BufferStore, For, IterVar, PrimFunc, Range, Stmt, seq
+from relaxlang.ir.tir import Block, BlockRealize, Buffer, For, IterVar, PrimFunc, Range, Stmt, seq
 from relaxlang.ir.visit import Rewriter, on
 from relaxlang.schedule.access import fill_regions
-from relaxlang.schedule.checks import consumers, is_output
 from relaxlang.schedule.rules.analysis import LAYOUT_REWRITE, constant, is_plain
 from relaxlang.schedule.rules.contraction import schedule_contraction
 from relaxlang.schedule.rules.convolution import Convolution, find_convolution
 from relaxlang.schedule.rules.processor import Processor
 from relaxlang.schedule.rules.statements import block, load, store, zero
+from relaxlang.schedule.rules.turned import place_after
 from relaxlang.schedule.rules.winograd_algebra import PAIRS, WINDOW
 from relaxlang.schedule.rules.winograd_stages import Buffers, Plan, stages, transform_weights, written_region
 from relaxlang.schedule.schedule import Schedule
@@ -66,10 +65,8 @@ def schedule_winograd(sch: Schedule, name: str, processor: Processor) -> bool:
     if product is None:
         return False
     # What follows is placed while the block of rows is still empty: that takes a fraction of the time.
-    users = [] if is_output(sch.state, realize) else consumers(sch.state, realize)
     rows = _with_row_blocks(sch, realize, plan)
-    if len(users) == 1:
-        _in_row_blocks(sch, users[0].block.name_hint, rows, processor)
+    place_after(sch, rows, sch.get_loops(rows)[-1], processor)
     _fill(sch, rows, plan, b, product)
     return True
 
@@ -229,25 +226,3 @@ def _marked(weights: Stmt) -> Stmt:
         return weights.replace(body=_marked(weights.body))
     assert isinstance(weights, BlockRealize)
     return weights.replace(block=weights.block.replace(annotations=Attrs({LAYOUT_REWRITE: True})))
-
-
-# --- what follows -----------------------------------------------------------------------------------------------------
-def _in_row_blocks(sch: Schedule, name: str, rows: str, processor: Processor) -> None:
-    """Compute what uses the result in the blocks of rows, when it uses no more of it than a block has."""
-    store_ = sch.state.blocks[name].block.body
-    if not is_plain(sch.state, sch.state.blocks[name]) or not isinstance(store_, BufferStore):
-        return
-    trial = sch.copy()
-    outer = trial.get_loops(rows)
-    try:
-        trial.reverse_compute_at(name, outer[-1])
-    except DiagnosticError:  # its preconditions are the question here
-        return
-    line = trial.get_loops(name)[-1]
-    if len(trial.get_loops(name)) > len(outer):
-        lanes = processor.lanes(store_.buffer.dtype.itemsize)
-        extent = constant(trial.get(line).extent)
-        if extent is None or extent > lanes:
-            line = trial.split(line, [None, lanes])[1]
-        trial.vectorize(line)
-    sch.adopt(trial)

@@ -14,12 +14,10 @@ from relaxlang.ir.prim import INT64, Call, FloatImm, IntImm, PrimExpr, Var
 from relaxlang.ir.tir import Buffer, BufferRegion, BufferStore, For, ForKind, IfThenElse, LetStmt, Range, Stmt, seq
 from relaxlang.schedule.rules import winograd_algebra as algebra
 from relaxlang.schedule.rules.convolution import Convolution
-from relaxlang.schedule.rules.statements import block, buffer, load, nest, store, zero
+from relaxlang.schedule.rules.statements import block, buffer, load, nest, store, turned_copies, zero
 from relaxlang.schedule.rules.winograd_algebra import WINDOW
 
 FLOAT64 = dtype("float64")
-SIDES = (16, 8, 4)
-"""Sides of squares that are transposed in registers."""
 LARGEST = {32: 3.4028234663852886e38, 64: 1.7976931348623157e308}
 """The largest finite number of so many bits."""
 
@@ -192,7 +190,7 @@ def gather(plan: Plan, b: Buffers, places: Sequence[Var]) -> Stmt:
         )
 
     def row(r: Var) -> Stmt:
-        moved = _turned(wide, count, plan.lanes, lambda w, c: copy(r, w, c), to_lines=False)
+        moved = turned_copies(wide, count, plan.lanes, lambda w, c: copy(r, w, c), to_lines=False)
         filled = nest(
             [("w", wide), ("c", plan.channels - count)], lambda w, c: store(b.x, zero(plan.of), r, w, c + count)
         )
@@ -200,48 +198,6 @@ def gather(plan: Plan, b: Buffers, places: Sequence[Var]) -> Stmt:
         return seq(inside, zeros(r, wide, b.x.shape[1] - wide))
 
     return block("data_rows", {}, (conv.data,), (b.x,), nest([("r", b.x.shape[0], plan.kind)], row))
-
-
-def _turned(
-    wide: PrimExpr, count: int, lanes: int, copy: Callable[[PrimExpr, PrimExpr], Stmt], *, to_lines: bool
-) -> Stmt:
-    """Copies of a row between an order in which channels run along memory and one in which its elements do (which is
-    written when `to_lines`): in squares that are transposed in registers, as large ones as are left."""
-    made: list[Stmt] = []
-    at: PrimExpr = IntImm(INT64, 0)
-    for side in [s for s in SIDES if s <= lanes]:
-        squares = (wide - at) // side
-        made.append(_squares(at, squares, (count, side), copy, to_lines=to_lines))
-        at = at + squares * side
-    whole = count // lanes
-    rest = wide - at
-    made.append(nest(
-        [("w", rest), ("c", whole), ("j", lanes, "serial" if to_lines else "vectorized")],
-        lambda w, c, j: copy(at + w, c * lanes + j),
-    ))  # fmt: skip
-    made.append(nest([("w", rest), ("c", count % lanes)], lambda w, c: copy(at + w, c + whole * lanes)))
-    return seq(*made)
-
-
-def _squares(
-    at: PrimExpr, squares: PrimExpr, sizes: tuple[int, int], copy: Callable[[PrimExpr, PrimExpr], Stmt], *,
-    to_lines: bool,
-) -> Stmt:  # fmt: skip
-    """Copies of squares of one side, from the column `at` on, and of the channels that are left in these columns."""
-    count, side = sizes
-    whole = count // side
-    if to_lines:
-        body = nest(
-            [("c", whole), ("w", squares), ("i", side, "unroll"), ("j", side, "vectorized")],
-            lambda c, w, i, j: copy(at + w * side + j, c * side + i),
-        )
-    else:
-        body = nest(
-            [("w", squares), ("c", whole), ("i", side, "unroll"), ("j", side, "vectorized")],
-            lambda w, c, i, j: copy(at + w * side + i, c * side + j),
-        )
-    rest = nest([("w", squares * side), ("c", count - whole * side)], lambda w, c: copy(at + w, c + whole * side))
-    return seq(body, rest)
 
 
 def transform_data(plan: Plan, b: Buffers, places: Sequence[Var]) -> Stmt:
@@ -372,7 +328,7 @@ def scatter(plan: Plan, b: Buffers, places: Sequence[Var]) -> Stmt:
     to_lines = conv.of_out[-1] is not conv.filter
     body = nest(
         [("r", size if whole else prim.Min(size, high - first), plan.kind)],
-        lambda r: _turned(wide, _value(filters), plan.lanes, lambda w, k: copy(r, w, k), to_lines=to_lines),
+        lambda r: turned_copies(wide, _value(filters), plan.lanes, lambda w, k: copy(r, w, k), to_lines=to_lines),
     )
     return block("result", {}, (b.y,), (written_region(plan, places),), body)
 
