@@ -17,7 +17,7 @@ from relaxlang.ir import relax
 from relaxlang.ir.module import IRModule, function_info
 from relaxlang.ir.struct_info import OBJECT, FuncStructInfo, StructInfo
 from relaxlang.ir.visit import walk
-from relaxlang.syntax.elaborate.kernel_calls import check_count, check_kernel_call, matched, unfit
+from relaxlang.syntax.elaborate.kernel_calls import check_count, check_kernel_call, matched, passed_to_kernel, unfit
 from relaxlang.syntax.struct_info import BaseCheck, base_check, replaced
 
 
@@ -58,8 +58,8 @@ class _Finder:
     def call(self, call: relax.Call) -> None:
         """Raises DiagnosticError when a call passes what its callee does not take."""
         if isinstance(call.op, relax.Op):
-            if call.op.name.startswith("call_tir"):
-                check_kernel_call(call, self.known, self.defined_at)
+            if call.op.name.startswith("call_tir") and isinstance(call.args[1], relax.Tuple):
+                check_kernel_call(call, passed_to_kernel(call), self.known, self.defined_at)
             return
         info = self.known(call.op) if isinstance(call.op, relax.GlobalVar) else call.op.struct_info
         if not isinstance(info, FuncStructInfo) or info.params is None:

@@ -48,12 +48,11 @@ def unfit(
     return DiagnosticError([Diagnostic("RLX0208", text, place, label=f"`{given}`", labels=defined_at(name), help=help)])
 
 
-def check_kernel_call(call: relax.Call, known: Known, defined_at: DefinedAt) -> None:
-    """Raises DiagnosticError when the count, element type, rank or a constant dimension of what a call passes is not
-    what the kernel's buffers say. A kernel that is not known (yet) is taken to fit."""
+def passed_to_kernel(call: relax.Call) -> list[StructInfo]:
+    """What `R.call_tir` and its kin pass a kernel, results included; raises DiagnosticError where no kernel could take
+    it."""
     args, outs = call.args[1], call.sinfo_args[0]
-    if not isinstance(args, relax.Tuple):
-        return
+    assert isinstance(args, relax.Tuple)
     given = [f.struct_info or OBJECT for f in args.fields]
     for at, info in enumerate(given):
         if isinstance(info, TupleStructInfo):
@@ -63,9 +62,15 @@ def check_kernel_call(call: relax.Call, known: Known, defined_at: DefinedAt) -> 
     results = list(outs.fields) if isinstance(outs, TupleStructInfo) else [outs]
     if "inplace_indices" in call.attrs:
         results = _in_place(call, given, results)
+    return [*given, *results]
+
+
+def check_kernel_call(call: relax.Call, passed: list[StructInfo], known: Known, defined_at: DefinedAt) -> None:
+    """Raises DiagnosticError when the count, element type, rank or a constant dimension of what a call passes is not
+    what the kernel's buffers say. A kernel that is not known (yet) is taken to fit."""
     kernel = call.args[0]
     if isinstance(kernel, relax.GlobalVar):
-        _check_parameters(kernel, call, [*given, *results], known, defined_at)
+        _check_parameters(kernel, call, passed, known, defined_at)
 
 
 def _in_place(call: relax.Call, given: list[StructInfo], results: list[StructInfo]) -> list[StructInfo]:

@@ -31,7 +31,14 @@ from relaxlang.syntax.comptime import BUILTINS, Evaluator, Scope, Value, describ
 from relaxlang.syntax.core_ops import CORE_OPS
 from relaxlang.syntax.elaborate.annotations import WILDCARD
 from relaxlang.syntax.elaborate.dims import define_dimensions, quoted_tree
-from relaxlang.syntax.elaborate.kernel_calls import certain, check_count, check_kernel_call, matched, unfit
+from relaxlang.syntax.elaborate.kernel_calls import (
+    certain,
+    check_count,
+    check_kernel_call,
+    matched,
+    passed_to_kernel,
+    unfit,
+)
 from relaxlang.syntax.elaborate.module_ref import result_known
 from relaxlang.syntax.elaborate.relax_inspect import inspected
 from relaxlang.syntax.elaborate.relax_names import CastValue, prim_value
@@ -347,12 +354,21 @@ class RelaxElaborator(Evaluator):
         call = relax.Call(relax.Op(name), args, attrs, infos, span=span)
         if not self.check:
             return call
-        if name.startswith("call_tir"):
-            try:
-                check_kernel_call(call, partial(result_known, self.unit), self.unit.defined_at)
-            except DiagnosticError as fault:
-                self.unit.require(fault)
+        if name.startswith("call_tir") and isinstance(call.args[1], relax.Tuple):
+            self.check_kernel(call)
         return call.replace(struct_info=CORE_OPS[name].infer(call))
+
+    def check_kernel(self, call: relax.Call) -> None:
+        """Whether `R.call_tir` and its kin pass a kernel what it takes."""
+        try:
+            passed = passed_to_kernel(call)
+        except DiagnosticError as fault:
+            self.unit.require(fault, always=True)
+            return
+        try:
+            check_kernel_call(call, passed, partial(result_known, self.unit), self.unit.defined_at)
+        except DiagnosticError as fault:
+            self.unit.require(fault)
 
     def typed(self, call: relax.Call) -> relax.Call:
         """A call with the struct info of its result."""

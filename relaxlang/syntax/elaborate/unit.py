@@ -134,11 +134,11 @@ class Unit:
                 self.limits.add(diagnostic.message)
             self.diagnostics.report(diagnostic)
 
-    def require(self, fault: DiagnosticError) -> None:
-        """Raise the fault, a contradiction, unless the module may hold such: it says `check_well_formed=False`, or is a
-        script of the first releases, which did not look for them. There it is a warning, the module goes on saying
-        `check_well_formed=False`, and `analysis.contradictions` refuses it when it is built."""
-        if self.verify and not self.early:
+    def require(self, fault: DiagnosticError, *, always: bool = False) -> None:
+        """Raise the fault, a contradiction, unless the module may hold it: it says `check_well_formed=False`, or is a
+        script of the first releases, which did not look for such (`always`: they did). There it is a warning, the
+        module goes on saying `check_well_formed=False`, and `analysis.contradictions` refuses to build it."""
+        if self.verify and (always or not self.early):
             raise fault
         self.tolerated = True
         for diagnostic in fault.diagnostics:

@@ -54,6 +54,12 @@ def test_others_are_read_with_a_warning_and_not_built(decorator: str, line: str,
     assert [(d.level, d.code, d.span.line) for d in caught.value.diagnostics] == [("error", code, 15)]
 
 
+def test_what_all_releases_looked_for_stays_an_error() -> None:
+    line = """y = R.call_tir_inplace(M.twice, (x, x), [0, 0], [R.Tensor((4,), "float32"), R.Tensor((4,), "float32")])"""
+    with pytest.raises(DiagnosticError, match="two results are written over the same argument"):
+        relaxlang.parse(module("tvm.script.ir_module", line))
+
+
 def test_a_result_that_is_declared_otherwise() -> None:
     mod = relaxlang.parse(module("tvm.script.ir_module", "y = R.exp(x)", 'R.Tensor((5,), "float32")'))
     assert [d.code for d in contradictions(mod)] == ["RLX0201"]
