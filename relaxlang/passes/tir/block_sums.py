@@ -75,6 +75,14 @@ def _extent(loop: For) -> int | None:
     return loop.extent.value if isinstance(loop.extent, IntImm) else None
 
 
+def _most(extent: PrimExpr) -> int | None:
+    """The most iterations that a loop may have: the last piece of a longer one has some number up to a limit."""
+    if isinstance(extent, prim.Min):
+        known = [n for n in (_most(extent.a), _most(extent.b)) if n is not None]
+        return min(known, default=None)
+    return extent.value if isinstance(extent, IntImm) else None
+
+
 class _Blocks(Rewriter):
     @on(For)
     def loop(self, node: For) -> Stmt:
@@ -92,7 +100,7 @@ class _Blocks(Rewriter):
         first = max((k + 1 for k, one in enumerate(loops) if one.loop_var in places), default=0)
         reduce = loops[first:]
         bound = {v for one in reduce for v in free_vars((one.min, one.extent))} & {one.loop_var for one in reduce}
-        sizes = [_extent(one) for one in reduce]
+        sizes = [_most(one.extent) for one in reduce]
         long = None in sizes or math.prod(n for n in sizes if n is not None) >= LONG
         if not reduce or bound or not long:
             return self.below(node)

@@ -91,7 +91,7 @@ def test_no_matrix_of_all_scores(lengths: tuple[Any, ...]) -> None:
     func = scheduled(*lengths)
     blocks = [n for n in walk(func.body) if isinstance(n, Block)]
     root, inner = blocks[0], next(b for b in blocks if b.name_hint == "row_block")
-    assert not root.alloc_buffers
+    assert all(b.name.endswith("_lines") for b in root.alloc_buffers)  # copies of factors, in a better order
     assert max(b.ndim for b in inner.alloc_buffers) == 2
     assert "T.parallel(" in func.script()
     relaxlang.assert_structural_equal(relaxlang.parse(func.script())["main"], func, map_free_vars=True)
