@@ -8,6 +8,7 @@ from relaxlang.arith.analyzer import Analyzer
 from relaxlang.codegen.algebra import Num
 from relaxlang.codegen.expr import ExprEmitter
 from relaxlang.codegen.lltypes import memory_type, value_type
+from relaxlang.codegen.strided import alternate, masked, shuffled
 from relaxlang.codegen.text import mangled
 from relaxlang.ir import prim
 from relaxlang.ir.prim import PrimExpr
@@ -28,11 +29,23 @@ def load(em: ExprEmitter, e: prim.BufferLoad) -> str:
         if e.predicate is None:
             return em.from_memory(em.at.load(f"load {kind}, ptr {place}, align {align}", _memory(em, e.buffer)), of)
         mask = em.expr(e.predicate)
-        masked, truth = f"llvm.masked.load.{mangled(kind)}.p0", f"<{of.lanes} x i1>"
-        function = em.module.declare(masked, kind, ["ptr", "i32", truth, kind])
+        name, truth = f"llvm.masked.load.{mangled(kind)}.p0", f"<{of.lanes} x i1>"
+        function = em.module.declare(name, kind, ["ptr", "i32", truth, kind])
         call = f"call {kind} {function}(ptr {place}, i32 {align}, {truth} {mask}, {kind} zeroinitializer)"
         return em.from_memory(em.at.load(call, _memory(em, e.buffer)), of)
     _plain_lanes(em, e.buffer.dtype.lanes, e)
+    every_other = alternate(em, e)
+    if every_other is None:
+        return _gather(em, e)
+    if e.predicate is None:
+        return shuffled(em, e, every_other)
+    return masked(em, e, every_other, "zeroinitializer") or _gather(em, e)
+
+
+def _gather(em: ExprEmitter, e: prim.BufferLoad) -> str:
+    """The value of a load of scattered elements."""
+    of = e.dtype
+    kind, align = memory_type(of), e.buffer.dtype.scalar.itemsize
     places, mask = em.address(e.buffer, e.indices), _mask(em, e.predicate, of.lanes)
     pointers, truth = f"<{of.lanes} x ptr>", f"<{of.lanes} x i1>"
     name = f"llvm.masked.gather.{mangled(kind)}.{mangled(pointers)}"

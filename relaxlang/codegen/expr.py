@@ -335,6 +335,16 @@ def _cast(em: ExprEmitter, e: prim.Cast) -> str:
 def _select(em: ExprEmitter, e: prim.Select) -> str:
     if isinstance(e.true_value, prim.BufferLoad) and e.true_value.predicate is e.condition and _is_zero(e.false_value):
         return em.expr(e.true_value)  # lanes that are not loaded are 0
+    if isinstance(e.true_value, prim.BufferLoad) and e.true_value.predicate is e.condition and e.dtype.lanes > 1:
+        from relaxlang.codegen.strided import load_alternate
+
+        made = load_alternate(em, e.true_value, e.false_value)
+        if made:
+            return made
+    return _chosen(em, e)
+
+
+def _chosen(em: ExprEmitter, e: prim.Select) -> str:
     condition, yes, no = em.num(e.condition), em.num(e.true_value), em.num(e.false_value)
     return condition.where(yes, no).ref
 

@@ -16,7 +16,7 @@ from relaxlang.passes.base import PassContext, PrimFuncPass
 LONG = 8192
 """Terms from which a sum is long."""
 BLOCK = 2048
-"""Terms of a block at most."""
+"""Terms of a block at most, in all lanes."""
 SHORT = 256
 """Terms below which a block does not pay."""
 
@@ -101,7 +101,7 @@ class _Blocks(Rewriter):
         reduce = loops[first:]
         bound = {v for one in reduce for v in free_vars((one.min, one.extent))} & {one.loop_var for one in reduce}
         sizes = [_most(one.extent) for one in reduce]
-        long = None in sizes or math.prod(n for n in sizes if n is not None) >= LONG
+        long = None in sizes or math.prod(n for n in sizes if n is not None) * term.dtype.lanes >= LONG
         if not reduce or bound or not long:
             return self.below(node)
         made = _in_blocks(reduce, inner, term)
@@ -132,18 +132,19 @@ def _term(stmt: Stmt) -> PrimExpr | None:
 def _in_blocks(loops: list[For], store: BufferStore, term: PrimExpr) -> Stmt:
     """The loops with blocks: as many of the innermost as fit go into one; the next is cut into pieces if these are too
     short."""
+    most, short = BLOCK // term.dtype.lanes, SHORT // term.dtype.lanes
     terms, at = 1, len(loops)
     while at > 0:
         size = _extent(loops[at - 1])
-        if size is None or terms * size > BLOCK:
+        if size is None or terms * size > most:
             break
         terms, at = terms * size, at - 1
     of = term.dtype
     total, lost, block = (_cell(name, of) for name in ("total", "lost", "block"))
     inside = loops[at:]
     outside = loops[:at]
-    if terms < SHORT and at > 0:
-        outer, inner, index = _cut(loops[at - 1], BLOCK // terms)
+    if terms < short and at > 0:
+        outer, inner, index = _cut(loops[at - 1], most // terms)
         inside, outside = [inner, *inside], [*loops[: at - 1], outer]
         term = substitute(term, index)
     body: Stmt = block.store(block.load() + term)

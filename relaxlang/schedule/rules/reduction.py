@@ -5,6 +5,7 @@ from __future__ import annotations
 from relaxlang.schedule.rules.analysis import constant, is_plain, loads_of, stride, update_of
 from relaxlang.schedule.rules.lanes import try_in_lanes
 from relaxlang.schedule.rules.processor import Processor
+from relaxlang.schedule.rules.windows import schedule_windows
 from relaxlang.schedule.schedule import Schedule
 from relaxlang.schedule.trace import LoopRV
 
@@ -44,7 +45,11 @@ def schedule_reduction(sch: Schedule, name: str, processor: Processor) -> bool:
             lanes = processor.lanes(update.store.buffer.dtype.itemsize)
             _sweep(sch, name, k, [s for s in spatial if s != k], reduce, lanes)
             return True
-    _rows(sch, name, len(spatial), processor)
+    windows = sch.copy()
+    if schedule_windows(windows, name, processor):
+        sch.adopt(windows)
+    else:
+        _rows(sch, name, len(spatial), processor)
     return True
 
 
