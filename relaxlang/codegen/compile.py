@@ -61,16 +61,22 @@ def layout(target: Target) -> str:
     return str(machine(target).target_data)
 
 
-def optimized(text: str, target: Target) -> Any:
-    """The module of an IR text after LLVM's passes. RLX5020 when LLVM rejects the text."""
-    from relaxlang.codegen.context import VECTORS  # here, because code that was compiled before is linked without it
-
-    tm = machine(target)
+def parsed(text: str) -> Any:
+    """The module of an IR text. RLX5020 when LLVM rejects the text."""
     try:
         module = binding.parse_assembly(text, binding.create_context())
         module.verify()
     except RuntimeError as error:
         fail("RLX5020", f"LLVM rejects the generated code: {_first_line(str(error))}")
+    return module
+
+
+def optimized(text: str, target: Target) -> Any:
+    """The module of an IR text after LLVM's passes. RLX5020 when LLVM rejects the text."""
+    from relaxlang.codegen.context import VECTORS  # here, because code that was compiled before is linked without it
+
+    tm = machine(target)
+    module = parsed(text)
     if text.startswith(VECTORS) and target.opt_level > 0:
         _tidy(tm, module)
         return module
@@ -113,7 +119,16 @@ def _first_line(text: str) -> str:
 
 def object_code(text: str, target: Target) -> bytes:
     """Object code of an IR text. RLX5004 for platforms that LLVM makes assembly for but no object files."""
-    module = optimized(text, target)
+    return _emitted(optimized(text, target), target)
+
+
+def assembled(text: str, target: Target) -> bytes:
+    """Object code of an IR text as it stands: LLVM's passes find nothing in what was written by hand."""
+    machine(target)  # which LLVM has to know before it reads what names it
+    return _emitted(parsed(text), target)
+
+
+def _emitted(module: Any, target: Target) -> bytes:
     try:
         return bytes(machine(target).emit_object(module))
     except RuntimeError as error:

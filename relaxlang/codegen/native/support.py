@@ -132,9 +132,9 @@ def stack_text(triple: str) -> str:
 
 
 def _compile(text: str, target: Target) -> bytes:
-    from relaxlang.codegen.compile import object_code
+    from relaxlang.codegen.compile import assembled
 
-    return object_code(text, target)
+    return assembled(text, target)
 
 
 def has_clock() -> bool:
