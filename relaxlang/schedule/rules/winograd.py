@@ -13,7 +13,9 @@ of a tile may lose all digits. NaN and infinity would spread over a tile, and nu
 so tiles whose results are not all finite are computed again, as the sum is defined.
 
 The rule looks at channels, filters and how many results of the tiles would be unused, and takes the cheapest of
-F(4 × 4), F(2 × 2) and the direct sum by an estimate of operations and of memory traffic."""
+F(4 × 4), F(2 × 2) and the direct sum by an estimate of operations and of memory traffic. Transformed weights take four
+times the memory of the weights (F(2 × 2): less than twice), which therefore is limited; the weights themselves are kept
+for tiles that are computed again."""
 
 from __future__ import annotations
 
@@ -38,6 +40,9 @@ UNKNOWN_LENGTH = 56
 """What a height or width that is not known counts as."""
 BYTE = 3.5
 """Operations of a matrix product in the time in which a byte of weights comes from memory."""
+MOST_BYTES = 12 << 20
+"""Bytes of transformed weights that a last-level cache holds beside other things. More would come from memory in every
+call, and take more of it than the speed is worth."""
 TRANSFORMED = 14
 """Operations of a matrix product in the time that a transformed number takes, when it is made and when it is used."""
 MOVED = 6
@@ -92,7 +97,7 @@ def plan_of(conv: Convolution, processor: Processor) -> Plan | None:
     chosen = None
     for m in sorted(PAIRS, reverse=True):
         cost = _cost(conv, m, c, k)
-        if cost < best:
+        if cost < best and (m + WINDOW - 1) ** 2 * c * k * of.itemsize <= MOST_BYTES:
             best, chosen = cost, m
     if chosen is None:
         return None
