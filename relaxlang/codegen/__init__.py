@@ -3,15 +3,16 @@
 In: PrimFuncs. Out: `CompiledKernel`s (object code, signature, LLVM and assembly text), and from these `Kernel`s that
 can be called. `build_kernels(funcs, target)` and `load_kernels(compiled)` are the way through.
 
-Reading order: `target`; `kernel` (the entry points) with `signature`, `cache` and `jit`; `function` (the C signature),
-`stmt`, `expr`, `access`, `memory`, `parallel` (writing LLVM text; `text` and `lltypes` below them); `intrinsics` and
-`calls`; then what is computed: `algebra` (operators on LLVM values), `arithmetic`, `casts`, `narrow`, `math_single`,
-`math_double`; `compile` drives LLVM; `workers` are processes that compile; `pool` holds the threads; `native` makes
-programs of Relax functions; `library` writes shared libraries.
+Reading order: `target`; `kernel` (the entry points) with `signature`, `cache`, `link`, and `jit` with `placed` (into
+memory, with LLVM and without); `function` (the C signature), `stmt`, `expr`, `access`, `memory`, `parallel` (writing
+LLVM text; `text` and `lltypes` below them); `intrinsics` and `calls`; then what is computed: `algebra` (operators on
+LLVM values), `arithmetic`, `casts`, `narrow`, `math_single`, `math_double`; `compile` drives LLVM; `workers` are
+processes that compile; `pool` holds the threads; `native` makes programs of Relax functions; `library` writes shared
+libraries.
 
-Whole programs are made by back ends, one for each kind of executor: `executors` lists them, `vm_module` (with `vm`, the
-bytecode, and `native`) and `graph` are two of them, `aot` with `c` is the third. `compilers` are for single functions,
-`back_ends` for parts of functions that libraries compute.
+Whole programs are found again by `build_cache`, or made by back ends, one for each kind of executor: `executors` lists
+them, `vm_module` (with `vm`, the bytecode, and `native`) and `graph` are two of them, `aot` with `c` is the third.
+`compilers` are for single functions, `back_ends` for parts of functions that libraries compute.
 
 Importing this package installs what links the kernels of an executable, what makes native programs, and what writes and
 takes in `.so` files.

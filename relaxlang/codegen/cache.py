@@ -5,11 +5,16 @@ An entry of the store `KERNELS` is named by everything that determines the code.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import lru_cache
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 from relaxlang.base.store import KERNELS, key_of
-from relaxlang.codegen.target import Target
+
+if TYPE_CHECKING:
+    from relaxlang.ir.configuration.target import Target
 
 VERSION = 1
 """To be raised when the same IR text is compiled differently."""
@@ -38,7 +43,13 @@ def _key(text: str, target: Target) -> str:
 
 @lru_cache(maxsize=1)
 def llvm() -> str:
-    """The versions of LLVM and its binding."""
+    """What tells one LLVM from another: the place, size and time of the library, which is not loaded for that."""
+    spec = find_spec("llvmlite")
+    folder = os.path.join(os.path.dirname(spec.origin), "binding") if spec is not None and spec.origin else ""
+    libraries = [entry for entry in os.scandir(folder) if entry.name.endswith((".so", ".dylib", ".dll"))]
+    if libraries:
+        found = [(entry.path, entry.stat().st_size, entry.stat().st_mtime_ns) for entry in libraries]
+        return repr(sorted(found))
     from llvmlite import __version__, binding
 
     return f"{__version__} {binding.llvm_version_info}"

@@ -17,10 +17,13 @@ import platform
 import sys
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from relaxlang.base.config import config
 from relaxlang.base.diagnostics import RelaxlangError
+
+if TYPE_CHECKING:
+    from relaxlang.codegen.target import Target
 
 LAUNCH = "relaxlang_parallel"
 """`void relaxlang_parallel(void body(void *context, int64_t begin, int64_t end), void *context, int64_t extent,
@@ -224,12 +227,12 @@ class Pool:
     """The threads of this process. Made when first needed; `launch` is the address of the launching function."""
 
     def __init__(self, threads: int) -> None:
-        from relaxlang.codegen import cache, compile, jit
+        from relaxlang.codegen import cache, jit
         from relaxlang.codegen.target import Target
 
         target = Target()
         names = [LAUNCH, "relaxlang_limit", "relaxlang_reset", "relaxlang_worker"]
-        code = cache.fetch(_text(target.mtriple), target, compile.object_code)
+        code = cache.fetch(_text(target.mtriple), target, _compile)
         self._code = jit.load([code], names)
         # Workers run this code until the process ends, past the end of the interpreter: it is never given back.
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._code))
@@ -290,6 +293,12 @@ def set_num_threads(threads: int) -> None:
 def get_num_threads() -> int:
     """How many threads parallel loops use."""
     return pool().threads
+
+
+def _compile(text: str, target: Target) -> bytes:
+    from relaxlang.codegen.compile import object_code
+
+    return object_code(text, target)
 
 
 def _text(triple: str) -> str:

@@ -173,7 +173,7 @@ def _code_words(instructions: tuple[Instruction, ...]) -> list[int]:
     words: list[int] = []
     for instruction in instructions:
         if isinstance(instruction, Call):
-            args = [_word(a) for a in instruction.args]
+            args = [write_operand(a) for a in instruction.args]
             words += [_CALL, instruction.dst.index, instruction.func, len(args), *args]
         elif isinstance(instruction, Ret):
             words += [_RET, instruction.value.index]
@@ -184,7 +184,8 @@ def _code_words(instructions: tuple[Instruction, ...]) -> list[int]:
     return words
 
 
-def _word(arg: Arg) -> int:
+def write_operand(arg: Arg) -> int:
+    """An operand as a word of 64 bits."""
     value = arg.value if isinstance(arg, Immediate) else arg.index
     return _ARG_KINDS.index(type(arg)) << 56 | value & (1 << 56) - 1
 
@@ -199,7 +200,7 @@ def _instructions(words: list[int]) -> tuple[Instruction, ...]:
             args = words[at + 4 : at + 4 + count] if count >= 0 else []
             if len(args) != count:
                 raise ValueError("an instruction is cut off")
-            made.append(Call(Register(dst), func, tuple(_arg(w) for w in args)))
+            made.append(Call(Register(dst), func, tuple(read_operand(w) for w in args)))
             at += 4 + count
         elif op == _RET:
             made.append(Ret(Register(words[at + 1])))
@@ -215,7 +216,8 @@ def _instructions(words: list[int]) -> tuple[Instruction, ...]:
     return tuple(made)
 
 
-def _arg(word: int) -> Arg:
+def read_operand(word: int) -> Arg:
+    """The operand that `write_operand` wrote; ValueError for a word that is none."""
     kind, value = word >> 56, word & (1 << 56) - 1
     if not 0 <= kind < len(_ARG_KINDS):
         raise ValueError(f"there is no operand kind {kind}")

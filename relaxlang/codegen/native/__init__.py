@@ -14,5 +14,6 @@ else every program calls, compiled once per process; its LLVM text is in `alloca
 (how values are held), `table` (what code refers to that only exists in a process) and `program_text`, `flow` (blocks
 and live registers), `frame` (registers, ownership, where paths meet), `emitter` (a function, instruction by
 instruction) with the fast paths of `checks`, `kernels` and `builtins`, `entry` (the functions that Python calls),
-`helpers` (what runs in Python), `program` (linking).
+`helpers` (what runs in Python), `writing` (all of it for an executable) or `stored` (from the cache), `program`
+(linking).
 """

@@ -6,27 +6,17 @@ import ctypes
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from relaxlang.codegen import cache, compile, jit
-from relaxlang.codegen.native import layout
-from relaxlang.codegen.native.builtins import FAST
-from relaxlang.codegen.native.emitter import Emitter, FastPaths
-from relaxlang.codegen.native.entry import emit_entries
+from relaxlang.codegen import jit
+from relaxlang.codegen.native import layout, stored
 from relaxlang.codegen.native.helpers import Context
-from relaxlang.codegen.native.kernels import call_kernel
-from relaxlang.codegen.native.program_text import TABLE, ProgramText
 from relaxlang.codegen.native.support import c_clock, has_clock, support
-from relaxlang.codegen.native.table import Entry
-from relaxlang.ir.configuration.target import Target
-from relaxlang.runtime.executable import Call, Executable, Func, VMFunction
+from relaxlang.codegen.native.table import TABLE, Entry
+from relaxlang.runtime.executable import Executable, VMFunction
 from relaxlang.runtime.kernel import Kernel
 from relaxlang.runtime.native import Imports
 from relaxlang.runtime.observe import Observer
-from relaxlang.runtime.params import expectations
 
-OPTIMIZED_LINES = 1000
-"""Lines of LLVM text up to which a program is optimised."""
 _FASTCALL_KEYWORDS = 0x80 | 0x2
-_PATHS = FastPaths(FAST, call_kernel)
 
 
 def compile_program(
@@ -94,10 +84,9 @@ class NativeProgram:
         observer: Observer | None = None,
     ) -> None:
         self.executable = executable
-        text, entries = program_text(executable, observer is not None)
+        code, entries = stored.program(executable, observer is not None)
         indices = [i for i, f in enumerate(executable.functions) if isinstance(f, VMFunction)]
         symbols = [f"{kind}.{i}" for i in indices for kind in ("entry", "raw")]
-        code = cache.fetch(text, _target(text), compile.object_code)
         self._code = jit.load([code], [*symbols, TABLE], {**layout.c_functions(), **c_clock(), **support().addresses})
         self._kernels = kernels
         context = Context(executable, kernels, imports or {}, observer)
@@ -114,18 +103,6 @@ class NativeProgram:
         return self._functions[index]
 
 
-def _target(text: str) -> Target:
-    """How hard LLVM shall try. What a program does between its kernels is little, so for a long one it is not worth the
-    time, which grows faster than the program."""
-    return Target({"kind": "llvm", "opt-level": 1 if text.count("\n") <= OPTIMIZED_LINES else 0})
-
-
-def _may_call(executable: Executable, call: Call) -> bool:
-    """Whether an instruction calls a Relax function of the program."""
-    callee = executable.functions[call.func]
-    return isinstance(callee, VMFunction) or callee.name == "vm.builtin.invoke_closure"
-
-
 def _fill(table: int, entries: list[Entry], context: Context) -> list[Any]:
     """Write the table; the result keeps its objects alive."""
     words = (ctypes.c_size_t * len(entries)).from_address(table)
@@ -133,20 +110,3 @@ def _fill(table: int, entries: list[Entry], context: Context) -> list[Any]:
     for place, (entry, made) in enumerate(zip(entries, held, strict=True)):
         words[place] = made if entry.word else id(made)
     return held
-
-
-def program_text(executable: Executable, observed: bool = False) -> tuple[str, list[Entry]]:
-    """The LLVM module of an executable for this machine, and what its table holds. An `observed` one measures every
-    call of a kernel."""
-    functions = [f if isinstance(f, VMFunction) else None for f in executable.functions]
-    program = ProgramText(functions, observed)
-    calls = [c for c in executable.instructions if isinstance(c, Call)]
-    called = {c.func for c in calls} | {a.index for c in calls for a in c.args if isinstance(a, Func)}
-    for index, function in enumerate(functions):
-        if function is None:
-            continue
-        Emitter(program, executable, index, _PATHS, nested=index in called).emit()
-        others = any(isinstance(c, Call) and _may_call(executable, c) for c in executable.code_of(function))
-        emit_entries(program, index, expectations(executable, function), others)
-    target = Target()
-    return program.text(target.mtriple, compile.layout(target)), program.entries

@@ -9,13 +9,10 @@ import numpy as np
 from relaxlang.codegen.native import layout, table
 from relaxlang.codegen.native.helpers import approve_memory, refuse_memory
 from relaxlang.codegen.native.support import SIGNATURES
-from relaxlang.codegen.native.table import Entry
+from relaxlang.codegen.native.table import TABLE, Entry
 from relaxlang.codegen.text import ModuleText, symbol
 from relaxlang.runtime.executable import VMFunction
 from relaxlang.runtime.ndarray import NDArray, wrap
-
-TABLE = "rlx_table"
-"""The symbol of the table: an array of pointers, which whoever links the program fills."""
 
 INLINED_CHECKS = 8
 """Checks of arrays up to which each is written out where it is done."""

@@ -6,12 +6,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from relaxlang.codegen.native import helpers
+from relaxlang.runtime.builtins import read_if_cond
 from relaxlang.runtime.executable import Arg
-from relaxlang.runtime.ndarray import numpy_dtype
+from relaxlang.runtime.ndarray import NDArray, ShapeTuple, numpy_dtype, wrap
 
 if TYPE_CHECKING:
     from relaxlang.codegen.native.helpers import Context
+
+TABLE = "rlx_table"
+"""The symbol of the table: an array of pointers, which whoever links the program fills."""
+
+FIXED: tuple[object, ...] = (
+    None, True, False, float, ShapeTuple, NDArray, np.ndarray, wrap, read_if_cond, helpers.make_shape,
+    helpers.heap_view, helpers.bind_closure, helpers.approve_memory, helpers.refuse_memory,
+)  # fmt: skip
+"""The objects that programs refer to and that exist before any of them."""
 
 
 class Entry:
@@ -33,8 +45,13 @@ class Entry:
 
 
 def fixed(value: object) -> Entry:
-    """An object that exists before any program: None, a class, a function."""
-    return Entry((fixed, id(value)), lambda context: value)
+    """An object of `FIXED`."""
+    return numbered(next(i for i, known in enumerate(FIXED) if known is value))
+
+
+def numbered(number: int) -> Entry:
+    """The object of `FIXED` at a place."""
+    return Entry((numbered, number), lambda context: FIXED[number])
 
 
 def element_type(name: str) -> Entry:
@@ -101,3 +118,10 @@ def refuse_storage(dtype: str) -> Entry:
 def refuse_reshape(dtype: str, ndim: int) -> Entry:
     """Raises for a tensor and a shape of other numbers of elements."""
     return Entry((refuse_reshape, dtype, ndim), lambda context: helpers.RefuseReshape(dtype, ndim))
+
+
+MAKERS: tuple[Callable[..., Entry], ...] = (
+    numbered, element_type, operand, data_of, kernel_address, step, slow, observe, prologue, too_deep, kernel_failed,
+    refuse_tensor, refuse_storage, refuse_reshape,
+)  # fmt: skip
+"""The functions above, by whose places in this tuple the cache names them."""
