@@ -113,7 +113,69 @@ def scalars() -> Any:
     return builder.get()
 
 
+@program
+def unknown_types() -> Any:
+    """A constant beside tensors of unknown dtype: TVM infers less than it could."""
+    x, y = rx.Var("x", rx.TensorType(dtype=None, ndim=2)), tensor("y", 4, 4)
+    builder = rx.BlockBuilder()
+    with builder.function("main", [x, y]):
+        more = builder.emit(rx.op.add(x, rx.const(1, "int32")))
+        builder.emit_func_output(builder.emit(rx.op.matmul(more, y)))
+    return builder.get()
+
+
+@program
+def numbers() -> Any:
+    """Numbers as arguments."""
+    x = tensor("x", 4)
+    builder = rx.BlockBuilder()
+    with builder.function("main", [x]):
+        args = (x, tirx.FloatImm("float64", 0.1), tirx.IntImm("int64", 3))
+        scaled = builder.emit(rx.op.call_pure_packed("example.scale", *args, ty_args=[x.ty]))
+        builder.emit_func_output(builder.emit(rx.op.add(scaled, x)))
+    return builder.get()
+
+
+@program
+def sizes() -> Any:
+    """A parameter that is a number, and a dimension of another one."""
+    n = rx.Var("n", tvm.ir.PrimType("int64"))
+    x = tensor("x", n, n + 1)
+    builder = rx.BlockBuilder()
+    with builder.function("main", [n, x]):
+        builder.emit_func_output(builder.emit(rx.op.exp(x)))
+    return builder.get()
+
+
 # --- TensorIR ---------------------------------------------------------------------------------------------------------
+def kernel(buffer: Any, *body: Any) -> Any:
+    """A module of one kernel, from its statements; `buffer` is its parameter."""
+    main = tirx.PrimFunc([buffer], tirx.SeqStmt(list(body)))
+    return tvm.IRModule({"main": main.with_attr("global_symbol", "main")})
+
+
+@program
+def variables() -> Any:
+    """What is bound is a let, what is declared is memory of one element."""
+    a, b = tirx.decl_buffer((8,), "float32", "A"), tirx.Var("x", "int32")
+    c = tirx.decl_buffer((1,), "int32", "y", scope="local")
+    index = (b + tirx.BufferLoad(c, [0])) * -1
+    store = tirx.BufferStore(a, tirx.FloatImm("float32", 1.0), [index + 8])
+    changes = [tirx.BufferStore(c, tirx.IntImm("int32", value), [0]) for value in (5, 4)]
+    return kernel(a, tirx.Bind(b, tirx.IntImm("int32", 3)), tirx.AllocBuffer(c), *changes, store)
+
+
+@program
+def views() -> Any:
+    """Buffers on the memory of others, and pointers into them."""
+    a = tirx.decl_buffer((8,), "float32", "A")
+    b = tirx.decl_buffer((2, 4), "float32", "B")
+    pointer = a.access_ptr("r", offset=2, extent=4)
+    call = tirx.Evaluate(tirx.call_extern("int32", "example", pointer))
+    store = tirx.BufferStore(b, tirx.FloatImm("float32", 1.0), [0, 1])
+    return kernel(a, tirx.DeclBuffer(b, data=a.data), store, call)
+
+
 def matmul_func(n: Any = 64) -> Any:
     """A matrix product from TE."""
     a, b = te.placeholder((n, 128), name="A"), te.placeholder((128, 32), name="B")
@@ -178,6 +240,26 @@ def uneven() -> Any:
     i, _, _ = sch.get_loops(sch.get_sblock("C"))
     sch.split(i, [None, 16])
     return sch.mod
+
+
+@program
+def pragmas() -> Any:
+    """Annotations of loops."""
+    sch = s_tir.Schedule(tvm.IRModule({"main": matmul_func()}))
+    i, j, k = sch.get_loops(sch.get_sblock("C"))
+    sch.annotate(i, "pragma_unroll", True)
+    sch.annotate(j, "pragma_auto_unroll_max_step", 16)
+    sch.unroll(k)
+    return sch.mod
+
+
+@program
+def external() -> Any:
+    """A packed function in a kernel, on buffers whose first element may lie anywhere."""
+    a = te.placeholder((16,), name="A")
+    make = lambda ins, outs: tirx.call_packed("example.copy", ins[0], outs[0])  # noqa: E731
+    b = te.extern((16,), [a], make, name="B", dtype="float32")
+    return tvm.IRModule({"main": te.create_prim_func([a, b])})
 
 
 def emitted(make: Callable[..., Any], *inputs: Any) -> Any:

@@ -11,7 +11,7 @@ from relaxlang.ir.attrs import Attrs
 from relaxlang.ir.tir import SCHEDULABLE, is_schedulable
 from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import POISON, Scope, describe, error, silent
-from relaxlang.syntax.elaborate.buffers import BufferMaker
+from relaxlang.syntax.elaborate.buffers import BufferMaker, BufferSpec
 from relaxlang.syntax.elaborate.dims import declarations, define_dimensions
 from relaxlang.syntax.elaborate.places import head
 from relaxlang.syntax.elaborate.scalars import Fresh
@@ -123,6 +123,9 @@ def _parameters(ev: BodyElaborator, node: tree.FunctionDef, scope: Scope) -> Non
             of = ev.expr(param.annotation, scope)
             if not isinstance(of, Pending):
                 raise error("RLX0222", f"{describe(of)} is no type of a parameter", param.annotation.span)
+            spec = getattr(of, "spec", None)
+            if isinstance(spec, BufferSpec):
+                spec.matches = True
             buffer = of.declare(ev, param.name, param.span)
         except DiagnosticError as fault:
             ev.unit.report(fault)

@@ -29,8 +29,8 @@ def declares_result(function: relax.Function) -> bool:
 
 
 def is_for_newest(function: tir.PrimFunc) -> bool:
-    """Whether a kernel was written as TVM 0.26 and later read one that is not scheduled: without `s_tir=True`, a block, or
-    `T.allocate`."""
+    """Whether a kernel was written as one that TVM 0.26 and later read and never schedule: without `s_tir=True`, blocks
+    or `T.allocate`."""
     if function.span is None:
         return False
     text = function.span.source.text[: function.span.start]
