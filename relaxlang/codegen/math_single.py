@@ -41,33 +41,17 @@ def exp(x: Num) -> Num:
     t = x * math.log2(math.e) + _EXPONENT
     n = t - _EXPONENT
     r = x - n * _LN2_HIGH - n * _LN2_LOW
-    return _scaled(t, r.polynomial((1.0, 1.0, *_EXP)))[0]
+    return _scaled(t, r.polynomial((1.0, 1.0, *_EXP)))
 
 
-def _exp_in_parts(x: Num) -> tuple[Num, Num]:
-    """e**x for x from -104 to 89, and what that lacks by its last rounding: what 1 + r loses by rounding is added to
-    the small terms."""
-    t = x * math.log2(math.e) + _EXPONENT
-    n = t - _EXPONENT
-    high, low = x - n * _LN2_HIGH, n * _LN2_LOW
-    r = high - low
-    one = high + 1.0
-    small = r.polynomial(_EXP) * (r * r) - low + (high - (one - 1.0))
-    made = one + small
-    whole, lost = _scaled(t, made, small - (made - one))
-    return whole, lost
-
-
-def _scaled(t: Num, *values: Num) -> tuple[Num, ...]:
-    """Values times 2**n, from a number with n + 254 in its low bits, each rounded once where it ends in a subnormal
-    number. Without an instruction for it the power is a product of two: one alone could not be that small."""
+def _scaled(t: Num, value: Num) -> Num:
+    """A value times 2**n, from a number with n + 254 in its low bits, rounded once where it ends in a subnormal number.
+    Without an instruction for it the power is a product of two: one alone could not be that small."""
     doubled = t.bits("i32")
     if t.at.module.scales:
-        n = doubled - _EXPONENT_BITS
-        return tuple(value.ldexp(n) for value in values)
+        return value.ldexp(doubled - _EXPONENT_BITS)
     half = doubled >> 1
-    first, second = (half << 23).bits("float"), ((doubled - half) << 23).bits("float")
-    return tuple(value * first * second for value in values)
+    return value * (half << 23).bits("float") * ((doubled - half) << 23).bits("float")
 
 
 def clamp(x: Num, low: float, high: float) -> Num:
@@ -102,16 +86,11 @@ def tanh(x: Num) -> Num:
 
 
 def sigmoid(x: Num) -> Num:
-    """1 / (1 + e**-x)."""
-    e, low = _exp_in_parts(clamp(-x.abs(), -104.0, 89.0))
+    """1 / (1 + e**-x), with what rounding takes from the sum: a line stands for 1 / total on [1, 2]."""
+    e = exp(-x.abs())
     total = e + 1.0
-    below = x < 0.0
-    top = below.where(e, 1.0)
-    quotient = top / total
-    # What the quotient lacks: a line stands for 1 / total on [1, 2].
-    lost = top - quotient * total - quotient * (e - (total - 1.0) + low) + below.where(low, 0.0)
-    made = quotient + lost * (1.5 - total * 0.5)
-    return x.is_nan().where(x, made)
+    quotient = (x < 0.0).where(e, 1.0) / total
+    return quotient - quotient * (e - (total - 1.0)) * (1.5 - total * 0.5)
 
 
 def erf(x: Num) -> Num:
@@ -154,5 +133,5 @@ def normcdf(x: Num) -> Num:
     part = t * factor
     lost = error * t.polynomial((0.987, 0.92, 1.311)) * part + t.lost(factor, part)
     lost = t * (offset * inner + (_NORMAL[0] - factor)) + lost
-    (tail,) = _scaled(scale, part + (part * grown + (lost * grown + lost)))
+    tail = _scaled(scale, part + (part * grown + (lost * grown + lost)))
     return (x < 0.0).where(tail, 1.0 - tail)
