@@ -24,7 +24,7 @@ _WRITE, _ALLOC, _EXEC, _KNOWN_FLAGS = 1, 2, 4, 0x37  # with merge, strings and i
 _ABSOLUTE, _RESERVED = 0xFFF1, 0xFF00
 _FUNCTION_LIKE = (0, 1, 2, 3)  # no type, object, function, section
 _ABS64, _PC32, _PLT32, _GOTPCREL, _GOTPCRELX, _REX_GOTPCRELX = 1, 2, 4, 9, 41, 42
-_STUB = 8
+_STUB, _LINE = 8, 64
 _JUMP = b"\xff\x25"  # jmp *offset(%rip)
 
 
@@ -165,11 +165,13 @@ class _Placing:
         )
 
     def _lay_out(self, at: int, access: int) -> int:
-        """Give the sections with this access their places from `at` on; where they end."""
+        """Give the sections with this access their places from `at` on; where they end. Code begins at cache lines, so
+        that it is as fast wherever it comes to lie."""
+        least = _LINE if access == _EXEC else 1
         for one in self.objects:
             for index, section in one.loaded():
                 if section.flags & (_EXEC | _WRITE) == access:
-                    one.places[index] = at = _up(at, max(section.align, 1))
+                    one.places[index] = at = _up(at, max(section.align, least))
                     at += section.size
         return at
 
