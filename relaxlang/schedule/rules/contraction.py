@@ -38,8 +38,9 @@ PANEL_ROWS = 32
 """Up to so many rows a panel is not worth its copy."""
 
 
-def schedule_contraction(sch: Schedule, name: str, processor: Processor) -> bool:
-    """Schedule the block when it is a contraction in plain loops; whether it was."""
+def schedule_contraction(sch: Schedule, name: str, processor: Processor, *, sweeps: bool = True) -> bool:
+    """Schedule the block when it is a contraction in plain loops; whether it was. Without `sweeps` few rows are tiles
+    too, which is faster where both factors are in a cache."""
     state = sch.state
     realize = state.blocks[name]
     if not is_plain(state, realize) or not realize.block.writes:
@@ -53,7 +54,8 @@ def schedule_contraction(sch: Schedule, name: str, processor: Processor) -> bool
         return False
     axes = realize.block.iter_vars
     m, n = constant(axes[found.row].dom.extent), constant(axes[found.vector].dom.extent)
-    if m is not None and m <= PANEL_ROWS and not found.lifted:  # panels of a constant are read in one sweep at any rate
+    # Panels of a constant are read in one sweep at any rate.
+    if sweeps and m is not None and m <= PANEL_ROWS and not found.lifted:
         if m <= FEW_ROWS and not found.along:
             return _dots(sch, name, found)
         narrow = None if n is None else -(-n // lanes)

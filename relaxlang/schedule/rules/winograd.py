@@ -140,9 +140,10 @@ def _blocked(conv: Convolution, m: int, lanes: int, width: int, sizes: tuple[int
     h, w = (constant(conv.extents[a]) for a in conv.spatial)
     across = -(-(UNKNOWN_LENGTH if w is None else w) // m)
     each = across * (m + WINDOW - 1) ** 2 * sum(sizes) * conv.out.dtype.itemsize
-    most = max(BLOCK_BYTES // each, -(-FEWEST_TILES // across), 1)
-    if h is None:
-        return Plan(conv, m, most, lanes, width, False)
+    fewest = -(-FEWEST_TILES // across)
+    if h is None:  # the fewer rows in a block, the fewer are unused in the last one
+        return Plan(conv, m, fewest, lanes, width, False)
+    most = max(BLOCK_BYTES // each, fewest)
     down = -(-h // m)
     blocks = -(-down // most)
     rows = -(-down // blocks)
@@ -209,7 +210,8 @@ def _product(plan: Plan, b: Buffers, processor: Processor) -> tuple[Stmt, tuple[
     params = {Var(one.name, HANDLE): one for one in (b.v, b.u, b.p)}
     root = BlockRealize((), TRUE, Block((), (), (), "root", body))
     sch = Schedule(IRModule({"main": PrimFunc(tuple(params), fill_regions(root), params)}))
-    if not schedule_contraction(sch, "product", Processor(processor.vector_bytes, processor.registers)):
+    plain = Processor(processor.vector_bytes, processor.registers)
+    if not schedule_contraction(sch, "product", plain, sweeps=False):
         return None
     made = sch.state.root.block
     return (made.body if plan.inside else _Serial()(made.body)), made.alloc_buffers
