@@ -31,9 +31,11 @@ class Attrs(Mapping[str, Any]):
         return key in self._items
 
     def get(self, key: str, default: Any = None) -> Any:
+        """The value of a key, or `default` where there is none."""
         return self._items.get(key, default)
 
     def items(self) -> ItemsView[str, Any]:
+        """All keys with their values."""
         return self._items.items()
 
     def __hash__(self) -> int:
