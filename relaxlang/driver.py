@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import os
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from relaxlang.ir.tir import PrimFunc
     from relaxlang.passes.back_end import BackEnd, BackEnds
     from relaxlang.passes.base import Pass, PassContext
-    from relaxlang.runtime.kernel import Kernel
     from relaxlang.runtime.module import RuntimeModule
     from relaxlang.runtime.registry import PackedFunc
 
@@ -152,36 +150,14 @@ def evaluate(func: PrimFunc, args: list[Any]) -> None:
 
     Compiling takes about as long as the interpreter needs for `LARGE` elements.
     """
-    from relaxlang.interp import run
-
     if sum(a.size for a in args) < LARGE:
+        from relaxlang.interp import run
+
         run(IRModule({"kernel": func}), "kernel", *args)
-        return
-    _compiled(func)(*args)
+    else:
+        from relaxlang.codegen.evaluation import run_compiled
 
-
-_recent: list[tuple[int, PrimFunc, Kernel]] = []
-"""Kernels that were compiled to be run while compiling: layers of a network need the same ones again and again."""
-RECENT = 16
-atexit.register(_recent.clear)  # code is given back while what gave it is still there
-
-
-def _compiled(func: PrimFunc) -> Kernel:
-    """The kernel of a PrimFunc; one that does the same and was compiled lately serves again."""
-    from relaxlang.codegen.kernel import build_kernels, load_kernels
-    from relaxlang.ir.structural import structural_equal, structural_hash
-
-    for _, other, kernel in list(_recent):
-        if other is func:
-            return kernel
-    key = structural_hash(func)
-    for known, other, kernel in list(_recent):
-        if known == key and structural_equal(func, other):
-            return kernel
-    made = load_kernels(build_kernels({"kernel": func}))["kernel"]
-    _recent[RECENT - 1 :] = []
-    _recent.insert(0, (key, func, made))
-    return made
+        run_compiled(func, args)
 
 
 @fewer_collections()
