@@ -5,7 +5,8 @@ can be called. `build_kernels(funcs, target)` and `load_kernels(compiled)` are t
 
 Reading order: `target`; `kernel` (the entry points) with `signature`, `cache`, `link`, and `jit` with `placed` (into
 memory, with LLVM and without); `function` (the C signature), `stmt`, `expr`, `access`, `memory`, `parallel` (writing
-LLVM text; `text` and `lltypes` below them); `intrinsics` and `calls`; then what is computed: `algebra` (operators on
+LLVM text; `text` and `lltypes` below them), with the forms that some loops and loads have: `transpose`, `horizontal`,
+`strided`, `streaming`, `invariants`; `intrinsics` and `calls`; then what is computed: `algebra` (operators on
 LLVM values), `arithmetic`, `casts`, `narrow`, `math_single`, `math_double`; `compile` drives LLVM; `workers` are
 processes that compile; `pool` holds the threads; `native` makes programs of Relax functions; `library` writes shared
 libraries.

@@ -26,10 +26,10 @@ _TANH = (-0.33333252502628613, 0.1333062287469476, -0.053670534295421, 0.0204129
 # erf(x) / x - 1 in x**2, for x <= 1
 _ERF = (0.1283791670631582, -0.3761263848380982, 0.11283782747209432, -0.026865445821799484, 0.005221074878994723,
         -0.0008484711459759737, 0.00011270544552557349, -9.680136537410524e-06)  # fmt: skip
-# normcdf(-x) * exp(x**2 / 2) / t in t - 0.5625, where t = 1 / (1 + x / 4), for x <= 14.5
-_NORMAL = (0.20942512154579163, 0.3569522798061371, 0.4628792107105255, 0.43550029397010803, 0.2567199468612671,
-           0.03522177040576935, -0.07657346874475479, -0.04230280593037605, 0.020970577374100685,
-           0.017302311956882477)  # fmt: skip
+# normcdf(-x) * exp(x**2 / 2) / t in t - 0.546875, where t = 1 / (1 + x / 4), for x <= 14.5
+_NORMAL = (0.20395910739898682, 0.34280237555503845, 0.44283950328826904, 0.41954660415649414, 0.2536998391151428,
+           0.04218464717268944, -0.07186725735664368, -0.04477470740675926, 0.018734179437160492,
+           0.017166245728731155)  # fmt: skip
 # -log(1 - erf(x)) / x for 0.95 <= x <= 4.1
 _ERFC = (1.128567892863217, 0.6355514870456328, 0.1054041690894052, -0.02282154681686137, 0.0030202576081321195,
          -8.187678193640522e-05, -3.930087118994662e-05, 4.426928517933293e-06)  # fmt: skip
@@ -108,7 +108,7 @@ def normcdf(x: Num) -> Num:
     e**(-x**2 / 2).
 
     What rounding takes from the square, from the quotient (the polynomial is three times as steep as its argument) and
-    from the first factor is carried along in `lost`, and e**r as 1 + `grown`, so that one rounding is left: the last.
+    from the first factor is carried along in `lost`, and e**r as 1 + `high` + `small`, so that few roundings are left.
     """
     size = x.abs()
     size = (size > 14.5).where(14.5, size)
@@ -123,15 +123,16 @@ def normcdf(x: Num) -> Num:
     n = scale - _EXPONENT
     high, low = n * -_LN2_HIGH - square, n * _LN2_LOW + rest
     r = high - low
-    grown = r.polynomial(_EXP) * (r * r) - low + high
+    small = r.polynomial(_EXP) * (r * r) - low
+    grown = high + small
     divisor = half * 0.5 + 1.0
     t = 1.0 / divisor
     error = 1.0 - t * divisor - t * (half * 0.5 + (1.0 - divisor))
-    offset = t - 0.5625
+    offset = t - 0.546875
     inner = offset.polynomial(_NORMAL[1:])
     factor = offset * inner + _NORMAL[0]
     part = t * factor
     lost = error * t.polynomial((0.987, 0.92, 1.311)) * part + t.lost(factor, part)
     lost = t * (offset * inner + (_NORMAL[0] - factor)) + lost
-    tail = _scaled(scale, part + (part * grown + (lost * grown + lost)))
+    tail = _scaled(scale, part + (part * high + (part * small + (lost * grown + lost))))
     return (x < 0.0).where(tail, 1.0 - tail)

@@ -5,7 +5,7 @@ faster, then looks for a contraction (a matmul, a convolution) and
 computes what follows in its tiles; else it runs stages over the same rows together; what is left is scheduled block by
 block. Contractions that follow one another are computed a block of rows at a time, and over long lines with an online
 softmax. Reading order: `analysis`, `processor`, `inline`, `convolution`, `winograd`, `contraction`, `turned`,
-`row_stages`, `online_softmax`, `row_blocks`, `rows`, `reduction`, `spatial`.
+`row_stages`, `online_softmax`, `row_blocks`, `lanes`, `rows`, `windows`, `reduction`, `spatial`.
 
 A rule that meets what a primitive refuses leaves the program as it was: the primitives' preconditions are part of the
 question whether the rule applies.
