@@ -14,6 +14,7 @@ from relaxlang.syntax.comptime import Evaluator, Value, as_dtype, describe, erro
 from relaxlang.syntax.elaborate.carried import carried_fields
 from relaxlang.syntax.elaborate.native import Names, Native, annotation_attrs
 from relaxlang.syntax.elaborate.scalars import as_range, scalar
+from relaxlang.syntax.elaborate.tir_access import indices_of
 from relaxlang.syntax.elaborate.tir_values import TRUE, Pending
 
 if TYPE_CHECKING:
@@ -382,9 +383,9 @@ def _buffer_store(
 ) -> tir.Stmt:
     if not isinstance(buffer, tir.Buffer):
         raise error("RLX0305", f"a buffer is expected, not {describe(buffer)}", node.span)
-    at = tuple(scalar(i, node.span) for i in ev.iterate(indices, node.span))
+    at = indices_of(buffer, ev.iterate(indices, node.span), node.span)
     where = None if predicate is None else scalar(predicate, node.span)
-    return tir.BufferStore(buffer, scalar(value, node.span, buffer.dtype), at, where, span=node.span)
+    return tir.BufferStore(buffer, scalar(value, node.span, buffer.dtype), tuple(at), where, span=node.span)
 
 
 def range_of(value: Any, span: Span | None) -> tir.Range:

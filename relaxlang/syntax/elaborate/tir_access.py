@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from relaxlang.base.diagnostics import DiagnosticError
+from relaxlang.base.source import Span
 from relaxlang.ir import prim, tir
+from relaxlang.ir.intrinsics import is_view
 from relaxlang.ir.prim import PrimExpr
 from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import Evaluator, as_dtype, error
@@ -33,6 +36,24 @@ def _store(ev: BodyElaborator, node: tree.Call, buffer: Any, index: Any, value: 
     stored = scalar(value, node.span)
     at = tuple(scalar(i, node.span) for i in (index if isinstance(index, (list, tuple)) else [index]))
     return tir.BufferStore(ev.flat_buffer(buffer, stored.dtype.scalar, node.span), stored, at, span=node.span)
+
+
+def indices_of(buffer: tir.Buffer, at: Any, span: Span | None, lanes: int = 1) -> list[PrimExpr]:
+    """The indices of an element: one for each dimension, or any number where the shape is not known. With `lanes` those
+    of a vector along the last dimension."""
+    indices = [scalar(i, span) for i in (at if isinstance(at, (list, tuple)) else [at])]
+    if len(indices) != len(buffer.shape) and not is_view(buffer.layout):
+        raise wrong_count(buffer, len(indices), span)
+    if lanes > 1 and not indices:
+        raise error("RLX0303", f"`{buffer.name}` has no dimension, and no vectors", span)
+    if lanes > 1 and indices[-1].dtype.lanes == 1:
+        indices[-1] = prim.Ramp(indices[-1], prim.const(1, indices[-1].dtype), lanes)
+    return indices
+
+
+def wrong_count(buffer: tir.Buffer, given: int, span: Span | None) -> DiagnosticError:
+    """The error of an access with another number of indices than the buffer has dimensions."""
+    return error("RLX0301", f"`{buffer.name}` has {buffer.ndim} dimensions, {given} indices were given", span)
 
 
 # --- methods of buffers -----------------------------------------------------------------------------------------------
@@ -64,12 +85,9 @@ def access_ptr(ev: Evaluator, node: tree.Call, buffer: tir.Buffer, args: list[An
 def vload(ev: Evaluator, node: tree.Call, buffer: tir.Buffer, args: list[Any], kwargs: dict[str, Any]) -> PrimExpr:
     """`A.vload([i, j], "float32x4", predicate=None)`: a load of an element or, with lanes in the type, of a vector."""
     fields = dict(zip(("begin", "dtype", "predicate"), args)) | kwargs
-    at = fields.get("begin", ())
-    indices = [scalar(i, node.span) for i in (at if isinstance(at, (list, tuple)) else [at])]
     of = fields.get("dtype")
     lanes = 1 if of in (None, "") else as_dtype(of, node.span).lanes // buffer.dtype.lanes
-    if lanes > 1:
-        indices[-1] = prim.Ramp(indices[-1], prim.const(1, indices[-1].dtype), lanes)
+    indices = indices_of(buffer, fields.get("begin", ()), node.span, lanes)
     where = fields.get("predicate")
     return prim.BufferLoad(buffer, tuple(indices), None if where is None else scalar(where, node.span), span=node.span)
 
@@ -78,12 +96,8 @@ def vstore(ev: Evaluator, node: tree.Call, buffer: tir.Buffer, args: list[Any], 
     """`A.vstore([i, j], value, predicate=None)`: a store of an element, or of a vector with a `T.Ramp` as last
     index."""
     fields = dict(zip(("begin", "value", "predicate"), args)) | kwargs
-    at = fields.get("begin", ())
-    indices = [scalar(i, node.span) for i in (at if isinstance(at, (list, tuple)) else [at])]
     value = scalar(fields.get("value"), node.span, buffer.dtype)
-    lanes = value.dtype.lanes // buffer.dtype.lanes
-    if lanes > 1 and indices[-1].dtype.lanes == 1:
-        indices[-1] = prim.Ramp(indices[-1], prim.const(1, indices[-1].dtype), lanes)
+    indices = indices_of(buffer, fields.get("begin", ()), node.span, value.dtype.lanes // buffer.dtype.lanes)
     where = fields.get("predicate")
     return tir.BufferStore(
         buffer, value, tuple(indices), None if where is None else scalar(where, node.span), span=node.span
@@ -94,8 +108,8 @@ def ptr_to(ev: Evaluator, node: tree.Call, buffer: tir.Buffer, args: list[Any], 
     """`A.ptr_to([i, j])`: the address of an element."""
     if len(args) != 1 or kwargs:
         raise error("RLX0113", "`ptr_to` takes the indices of an element, as a list", node.span)
-    indices = tuple(scalar(i, node.span) for i in ev.iterate(args[0], node.span))
-    load = prim.BufferLoad(buffer, indices, span=node.span)
+    indices = indices_of(buffer, ev.iterate(args[0], node.span), node.span)
+    load = prim.BufferLoad(buffer, tuple(indices), span=node.span)
     return prim.Call(prim.HANDLE, "address_of", (load,), span=node.span)
 
 

@@ -17,7 +17,7 @@ from relaxlang.syntax.elaborate.buffers import range_of
 from relaxlang.syntax.elaborate.carried import VIEWS, is_carried, part_of, view_of
 from relaxlang.syntax.elaborate.dims import quoted_tree
 from relaxlang.syntax.elaborate.scalars import Fresh, call_function, scalar, vector_indices
-from relaxlang.syntax.elaborate.tir_access import METHODS
+from relaxlang.syntax.elaborate.tir_access import METHODS, wrong_count
 from relaxlang.syntax.elaborate.tir_names import Meta, fresh, let_of
 from relaxlang.syntax.elaborate.tir_statements import STATEMENTS
 from relaxlang.syntax.elaborate.tir_values import BlockState, Item, Pending, Wrapper, close
@@ -192,7 +192,7 @@ class BodyElaborator(Evaluator):
         if len(index) != len(buffer.shape):
             if self.in_tiles and len(index) < len(buffer.shape):
                 return view_of(buffer, span).item(self, index, span)
-            raise _wrong_count(buffer, len(index), span)
+            raise wrong_count(buffer, len(index), span)
         indices: list[PrimExpr] = []
         for at, extent in zip(index, buffer.shape):
             if at.__class__ is slice:
@@ -368,10 +368,6 @@ def _literal_in(node: tree.Expr, text: str) -> tree.Expr:
     first = node.args[0] if isinstance(node, tree.Call) and node.args else node
     parts = first.elements if isinstance(first, (tree.TupleExpr, tree.ListExpr)) else ()
     return next((p for p in parts if isinstance(p, tree.Constant) and p.value == text), node)
-
-
-def _wrong_count(buffer: tir.Buffer, given: int, span: Span | None) -> DiagnosticError:
-    return error("RLX0301", f"`{buffer.name}` has {buffer.ndim} dimensions, {given} indices were given", span)
 
 
 def check_index(unit: Unit, buffer: tir.Buffer, at: int, extent: PrimExpr, span: Span | None) -> None:

@@ -232,3 +232,21 @@ def test_what_a_misspelt_name_may_stand_for(name: str, help: str) -> None:
     with pytest.raises(DiagnosticError) as caught:
         parse(HEAD + f"    out = 1\n    B[0] = {name}\n")
     assert [(d.code, d.help) for d in caught.value.diagnostics] == [("RLX0101", help)]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "T.evaluate(A.ptr_to([]))",
+        "T.evaluate(A.vload([0]))",
+        "A.vstore([0], T.float32(1))",
+        "T.buffer_store(A, 1.0, [0])",
+    ],
+)
+def test_methods_take_an_index_for_each_dimension(line: str) -> None:
+    assert codes(HEAD + f"    {line}\n") == ["RLX0301"]
+
+
+def test_a_buffer_without_dimensions_has_no_vectors() -> None:
+    text = '@T.prim_func\ndef f(A: T.Buffer((), "float32")):\n    T.evaluate(A.vload([], "float32x4"))\n'
+    assert codes(text) == ["RLX0303"]
