@@ -1,11 +1,12 @@
 """Schedules for processors, chosen by what a program does: no rule looks at names or exact sizes.
 
-`schedule_function` is the way in. It inlines what is cheap, decomposes convolutions for which Winograd's algorithm is
-faster, then looks for a contraction (a matmul, a convolution) and
-computes what follows in its tiles; else it runs stages over the same rows together; what is left is scheduled block by
-block. Contractions that follow one another are computed a block of rows at a time, and over long lines with an online
-softmax. Reading order: `analysis`, `processor`, `inline`, `convolution`, `winograd`, `contraction`, `turned`,
-`row_stages`, `online_softmax`, `row_blocks`, `lanes`, `rows`, `windows`, `reduction`, `spatial`.
+`schedule_function` is the way in. Loops that are marked in no way become one an axis. It inlines what is cheap,
+decomposes convolutions for which Winograd's algorithm is faster, then looks for a contraction (a matmul, a convolution)
+and computes what follows in its tiles; else it runs stages over the same rows together; what is left is scheduled block
+by block. Contractions that follow one another are computed a block of rows at a time, and over long lines with an
+online softmax. Reading order: `analysis`, `processor`, `plain_loops`, `inline`, `convolution`, `winograd`,
+`contraction`, `turned`, `row_stages`, `online_softmax`, `row_blocks`, `lanes`, `rows`, `windows`, `reduction`,
+`spatial`.
 
 A rule that meets what a primitive refuses leaves the program as it was: the primitives' preconditions are part of the
 question whether the rule applies.
@@ -21,6 +22,7 @@ from relaxlang.ir.tir import Block, PrimFunc
 from relaxlang.schedule.rules.analysis import work
 from relaxlang.schedule.rules.contraction import schedule_contraction
 from relaxlang.schedule.rules.inline import inline_all
+from relaxlang.schedule.rules.plain_loops import with_plain_loops
 from relaxlang.schedule.rules.processor import Processor
 from relaxlang.schedule.rules.reduction import schedule_reduction
 from relaxlang.schedule.rules.row_blocks import compute_in_row_blocks
@@ -42,6 +44,13 @@ def schedule_function(func: PrimFunc, processor: Processor, least: int = 0, wino
     than `least`. Without `winograd` convolutions are summed up as they are written."""
     if not _schedulable(func):
         return func
+    plain = with_plain_loops(func)
+    made = _scheduled(plain, processor, least, winograd)
+    return func if made is plain else made
+
+
+def _scheduled(func: PrimFunc, processor: Processor, least: int, winograd: bool) -> PrimFunc:
+    """As `schedule_function`, of a function in plain loops."""
     sch = Schedule(IRModule({"main": func}))
     if work(sch.state) < least:
         return func
