@@ -4,8 +4,8 @@ Convolutional Neural Networks", 2016).
 A tile of 4 × 4 results takes 36 products a channel instead of 144 (2 × 2: 16 instead of 36): weights and overlapping
 tiles of the data are transformed, multiplied place by place, summed over the channels, which is a matrix product for
 each of the places, and transformed back. `winograd_algebra` holds the transforms. Weights that are constant are
-transformed while compiling. All of it is done for some rows of tiles at a time, so that what the stages pass on stays
-in the cache; what follows the convolution element by element runs in the same block of rows.
+transformed while compiling, others in each call. All of it is done for some rows of tiles at a time, so that what the
+stages pass on stays in the cache; what follows the convolution element by element runs in the same block of rows.
 
 Results are those of the direct sum up to rounding, with an error of the same order (see `winograd_algebra`), relative
 to the largest products in the window of a *tile*, not of a single result: beside a number 10⁸ times as large, results
@@ -45,6 +45,8 @@ MOST_BYTES = 12 << 20
 call, and take more of it than the speed is worth."""
 TRANSFORMED = 14
 """Operations of a matrix product in the time that a transformed number takes, when it is made and when it is used."""
+TRANSFORM_OF_WEIGHTS = 600
+"""The same for the weights of a filter and a channel, where they are not constant."""
 MOVED = 6
 """The same for a number that is brought into another order."""
 GAIN = 0.8
@@ -72,7 +74,7 @@ def schedule_winograd(sch: Schedule, name: str, processor: Processor) -> bool:
     # What follows is placed while the block of rows is still empty: that takes a fraction of the time.
     rows = _with_row_blocks(sch, realize, plan)
     place_after(sch, rows, sch.get_loops(rows)[-1], processor)
-    _fill(sch, rows, plan, b, product)
+    _fill(sch, rows, plan, b, product, known=conv.weight in processor.constants)
     return True
 
 
@@ -85,8 +87,6 @@ def plan_of(conv: Convolution, processor: Processor) -> Plan | None:
     sides = [constant(conv.extents[a]) for a in conv.window]
     if channels is None or filters is None or sides != [WINDOW, WINDOW] or lanes < 4:
         return None
-    if conv.weight not in processor.constants:
-        return None
     vectors = min((4, 3, 2, 1), key=lambda v: (-(-filters // (v * lanes)) * v, -v))
     width = vectors * lanes
     c, k = -(-channels // lanes) * lanes, -(-filters // width) * width
@@ -97,6 +97,8 @@ def plan_of(conv: Convolution, processor: Processor) -> Plan | None:
     chosen = None
     for m in sorted(PAIRS, reverse=True):
         cost = _cost(conv, m, c, k)
+        if conv.weight not in processor.constants:
+            cost += c * k * (TRANSFORM_OF_WEIGHTS + BYTE * (m + WINDOW - 1) ** 2 * of.itemsize)
         if cost < best and (m + WINDOW - 1) ** 2 * c * k * of.itemsize <= MOST_BYTES:
             best, chosen = cost, m
     if chosen is None:
@@ -176,8 +178,11 @@ def _shared(body: For) -> For:
     return body.replace(body=_shared(body.body))
 
 
-def _fill(sch: Schedule, name: str, plan: Plan, b: Buffers, product: tuple[Stmt, tuple[Buffer, ...]]) -> None:
-    """Put the stages into the block of rows, and before all the transform of the weights."""
+def _fill(
+    sch: Schedule, name: str, plan: Plan, b: Buffers, product: tuple[Stmt, tuple[Buffer, ...]], *, known: bool
+) -> None:
+    """Put the stages into the block of rows, and before all the transform of the weights, which is done beforehand when
+    these are constant."""
     state = sch.state
     found = state.blocks[name].block
     stmts, tiles = product
@@ -185,7 +190,8 @@ def _fill(sch: Schedule, name: str, plan: Plan, b: Buffers, product: tuple[Stmt,
     body = seq(*stages(plan, b, places, stmts))
     state = state.replace({found: found.replace(body=body, alloc_buffers=(*b.of_rows(), *tiles))})
     root = state.root.block
-    whole = seq(_marked(transform_weights(plan, b)), root.body)
+    weights = transform_weights(plan, b, "serial" if known else "parallel")
+    whole = seq(_marked(weights) if known else weights, root.body)
     made = state.root.replace(block=root.replace(body=whole, alloc_buffers=(*root.alloc_buffers, b.u)))
     sch.adopt(Schedule(IRModule({"main": state.func.replace(body=made)})))
 

@@ -119,44 +119,55 @@ class _Line:
     def run(self, stmts: Iterable[Stmt]) -> Stmt:
         """Each of the assignments for all channels of the vector, one after the other."""
         self.used = 0
-        lanes = IntImm(INT64, self.plan.lanes)
-        return seq(*(For(self.lane, IntImm(INT64, 0), lanes, "vectorized", one) for one in stmts))
+        return in_lanes(self.lane, self.plan.lanes, stmts)
+
+
+def in_lanes(lane: Var, lanes: int, stmts: Iterable[Stmt]) -> Stmt:
+    """Each of some assignments for all lanes of a vector, one after the other."""
+    return seq(*(For(lane, IntImm(INT64, 0), IntImm(INT64, lanes), "vectorized", one) for one in stmts))
 
 
 # --- weights ----------------------------------------------------------------------------------------------------------
-def transform_weights(plan: Plan, b: Buffers) -> Stmt:
-    """`u = G w Gᵀ` of every filter and channel, computed in double precision."""
-    conv, n, g = plan.conv, plan.n, algebra.weight_matrix(plan.m)
-    w = buffer("window", (WINDOW, WINDOW), FLOAT64, "local")
-    half = buffer("half", (n, WINDOW), FLOAT64, "local")
+def transform_weights(plan: Plan, b: Buffers, kind: ForKind) -> Stmt:
+    """`u = G w Gᵀ` of every filter and channel, computed in double precision for vectors of filters; `kind` is that of
+    the loop over the channels."""
+    conv, n, g, lanes = plan.conv, plan.n, algebra.weight_matrix(plan.m), plan.lanes
+    w = buffer("window", (WINDOW, WINDOW, lanes), FLOAT64, "local")
+    half = buffer("half", (n, WINDOW, lanes), FLOAT64, "local")
+    lane = Var("lane", INT64)
 
-    def one(p: Var, c: Var, j: Var) -> Stmt:
+    def vector(c: Var, p: Var, q: Var) -> Stmt:
+        j = q * lanes + lane
         k = p * plan.width + j
         kept = prim.all_of(
             *_within(k, plan.filters, conv.extents[conv.filter]), *_within(c, plan.channels, conv.extents[conv.channel])
         )
 
-        def row(r: Var) -> Stmt:
-            at = {conv.filter: k, conv.channel: c, conv.window[0]: r}
-            places = [{**at, conv.window[1]: prim.const(s, INT64)} for s in range(WINDOW)]
-            values = [_choice(kept, prim.cast(conv.load_weight(one), FLOAT64)) for one in places]
-            return seq(*(store(w, value, r, s) for s, value in enumerate(values)))
+        def row(r: Var, s: Var) -> Stmt:
+            at = {conv.filter: k, conv.channel: c, conv.window[0]: r, conv.window[1]: s}
+            value = _choice(kept, prim.cast(conv.load_weight(at), FLOAT64))
+            return in_lanes(lane, lanes, [store(w, value, r, s, lane)])
 
         def down(s: Var) -> Stmt:
-            line = [load(w, r, s) for r in range(WINDOW)]
-            return seq(*(store(half, algebra.combined(row, line), i, s) for i, row in enumerate(g)))
+            line = [load(w, r, s, lane) for r in range(WINDOW)]
+            made = (store(half, algebra.combined(row, line), i, s, lane) for i, row in enumerate(g))
+            return in_lanes(lane, lanes, made)
 
         def along(i: Var) -> Stmt:
-            line = [load(half, i, s) for s in range(WINDOW)]
+            line = [load(half, i, s, lane) for s in range(WINDOW)]
             values = [prim.cast(algebra.combined(row, line), plan.of) for row in g]
-            return seq(*(store(b.u, value, i * n + s, p, c, j) for s, value in enumerate(values)))
+            return in_lanes(lane, lanes, (store(b.u, e, i * n + s, p, c, j) for s, e in enumerate(values)))
 
-        steps = (("r", WINDOW, row), ("s", WINDOW, down), ("i", n, along))
-        body = seq(*(nest([(name, count, "unroll")], step) for name, count, step in steps))
-        outer = {v: IntImm(INT64, e) for v, e in ((p, plan.panels), (c, plan.channels), (j, plan.width))}
+        body = seq(
+            nest([("r", WINDOW, "unroll"), ("s", WINDOW, "unroll")], row),
+            nest([("s", WINDOW, "unroll")], down),
+            nest([("i", n, "unroll")], along),
+        )
+        extents = ((c, plan.channels), (p, plan.panels), (q, plan.width // lanes))
+        outer: dict[Var, PrimExpr] = {v: IntImm(INT64, e) for v, e in extents}
         return block("weight_transform", outer, (conv.weight,), (b.u,), body, (w, half))
 
-    return nest([("p", plan.panels), ("c", plan.channels), ("j", plan.width)], one)
+    return nest([("c", plan.channels, kind), ("p", plan.panels), ("q", plan.width // lanes)], vector)
 
 
 def _within(index: PrimExpr, padded: int, extent: PrimExpr) -> tuple[PrimExpr, ...]:

@@ -50,11 +50,11 @@ def module(sizes: tuple[Any, ...], of: str = "float32", window: int = 3, stride:
     return relaxlang.parse(text.replace("DTYPE", of))
 
 
-def scheduled(mod: IRModule, processor: Processor, winograd: bool = True) -> IRModule:
-    """The kernel, scheduled; its weights are constants."""
+def scheduled(mod: IRModule, processor: Processor, winograd: bool = True, constant: bool = True) -> IRModule:
+    """The kernel, scheduled; its weights are constants, or not."""
     func = mod["main"]
     assert isinstance(func, PrimFunc)
-    constants = frozenset({func.buffer_map[func.params[1]]})
+    constants = frozenset({func.buffer_map[func.params[1]]} if constant else ())
     chosen = Processor(processor.vector_bytes, processor.registers, constants)
     return mod.with_function("main", schedule_function(func, chosen, winograd=winograd))
 
@@ -94,6 +94,14 @@ def test_values(sizes: tuple[int, ...], of: str, always: int) -> None:
     wanted = expected(args)
     error = np.abs(run(mod, args) - wanted).max() / np.abs(wanted).max()
     assert error < (16 if always == 4 else 8) * np.finfo(of).eps
+
+
+def test_weights_that_are_not_constant(always: int) -> None:
+    sizes = (2, 17, 33, 13, 7)
+    mod = scheduled(module(sizes), Processor(), constant=False)
+    assert "data_transform" in mod.script() and "layout_rewrite_preproc" not in mod.script()
+    args = arguments(sizes)
+    np.testing.assert_allclose(run(mod, args), expected(args), rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("processor", [Processor(32, 16), Processor(16, 16)])
