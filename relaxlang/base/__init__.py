@@ -5,5 +5,5 @@ In: texts, settings, paths. Out: spans into texts, diagnostics and their renderi
 Reading order: `source` (texts and spans), `diagnostics` (findings as data, the exceptions), `codes` (the table of what
 can be wrong), `render` and `excerpt` (findings as text), `node` (immutable records, the stuff of all trees), `dtype`;
 then the small ones: `config` (the environment), `resources` (grammar, stdlib, cache), `files`, `colors`, `suggest`,
-`recursion`.
+`recursion`, `collection`.
 """

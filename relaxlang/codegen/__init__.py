@@ -8,8 +8,8 @@ memory, with LLVM and without); `function` (the C signature), `stmt`, `expr`, `a
 LLVM text; `text` and `lltypes` below them), with the forms that some loops and loads have: `transpose`, `horizontal`,
 `strided`, `streaming`, `invariants`; `intrinsics` and `calls`; then what is computed: `algebra` (operators on
 LLVM values), `arithmetic`, `casts`, `narrow`, `math_single`, `math_double`; `compile` drives LLVM; `workers` are
-processes that compile; `pool` holds the threads; `native` makes programs of Relax functions; `library` writes shared
-libraries.
+a thread and processes that compile; `evaluation` runs kernels while compiling; `pool` holds the threads; `native` makes
+programs of Relax functions; `library` writes shared libraries.
 
 Whole programs are found again by `build_cache`, or made by back ends, one for each kind of executor: `executors` lists
 them, `vm_module` (with `vm`, the bytecode, and `native`) and `graph` are two of them, `aot` with `c` is the third.

@@ -14,6 +14,7 @@ Vectors are `<n x …>` of these.
 from __future__ import annotations
 
 import struct
+from functools import lru_cache
 
 import numpy as np
 
@@ -21,11 +22,13 @@ from relaxlang.base.diagnostics import fail
 from relaxlang.base.dtype import DType
 
 
+@lru_cache(maxsize=256)
 def value_type(of: DType) -> str:
     """The LLVM type of a value of this dtype in a register."""
     return _laned(_scalar_value(of), of.lanes)
 
 
+@lru_cache(maxsize=256)
 def memory_type(of: DType) -> str:
     """The LLVM type of a value of this dtype in memory."""
     return _laned(_scalar_memory(of), of.lanes)

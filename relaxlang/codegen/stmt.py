@@ -113,8 +113,10 @@ def _accumulation(em: StmtEmitter, s: tir.BufferStore) -> str:
         if isinstance(old, prim.BufferLoad) and old.buffer is s.buffer and old.indices == s.indices:
             mine = (old, new)
             break
+    if mine is None:
+        return ""
     used = {n for n in walk(index) if isinstance(n, Var)}
-    if mine is None or all(loop.var in used for loop in em.loops):
+    if all(loop.var in used for loop in em.loops):
         return ""
     old_ref = em.expr(mine[0])
     kind = value_type(value.dtype)
