@@ -182,7 +182,7 @@ def _scalar(definition: OpDef, param: OpParam, value: Any, like: DType | None, s
     if isinstance(value, PrimExpr):
         return relax.PrimValue(value, span=span)
     if isinstance(value, (bool, int, float)):
-        of = prim.BOOL if isinstance(value, bool) else INT64 if isinstance(value, int) else prim.FLOAT32
+        of = prim.BOOL if isinstance(value, bool) else INT64 if isinstance(value, int) else "float64"
         return relax.PrimValue(prim.const(value, of), span=span)
     raise _wrong(definition, param, "a scalar", value, span)
 

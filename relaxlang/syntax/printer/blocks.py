@@ -6,6 +6,7 @@ from relaxlang.ir import prim, tir
 from relaxlang.syntax.document import Doc, bracket, concat
 from relaxlang.syntax.printer.core import Printer, emits
 from relaxlang.syntax.printer.exprs import upper_bound
+from relaxlang.syntax.printer.sources import stated_stop
 from relaxlang.syntax.printer.stmts import scope, tail
 from relaxlang.syntax.printer.values import mapping_doc
 from relaxlang.syntax.scalars import string_text
@@ -72,7 +73,8 @@ def _iterable(p: Printer, node: tir.For) -> Doc:
     items: list[Doc] = []
     last = node.extent
     if not _step_one(node):
-        last = node.extent * node.step
+        stated = stated_stop(node) if p.options.dialect is not None else None
+        last = node.extent * node.step if stated is None else prim.const(stated, node.extent.dtype)
     if not _from_zero(node) or not _step_one(node):
         items += [p.doc(node.min), upper_bound(p, node.min, last)]
     else:

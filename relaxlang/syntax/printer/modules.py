@@ -20,7 +20,8 @@ from relaxlang.syntax.scalars import string_text
 def _device_mesh(p: Printer, node: DeviceMesh) -> Doc:
     shape = bracket("(", [str(d) for d in node.shape], ")", lone_comma=True)
     ids = node.devices
-    if ids and ids == tuple(range(ids[0], ids[0] + len(ids))):
+    listed = p.options.dialect is not None and node.span is not None and "Range(" not in node.span.text
+    if ids and not listed and ids == tuple(range(ids[0], ids[0] + len(ids))):
         return bracket("R.device_mesh(", [shape, f"I.Range({ids[0]}, {ids[-1] + 1})"], ")")
     return bracket("R.device_mesh(", [shape, bracket("[", [str(d) for d in ids], "]")], ")")
 

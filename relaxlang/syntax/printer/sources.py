@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 
 from relaxlang.base.source import Span
-from relaxlang.ir import relax, tir
+from relaxlang.ir import prim, relax, tir
 from relaxlang.ir.visit import walk
 
 _TOKEN = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|#[^\n]*|[()\[\]{}\n=:]|->')
@@ -19,6 +19,7 @@ _NAME = re.compile(r"\w+")
 _LET = re.compile(r" *T\.[Ll]et\b")
 _BIND = re.compile(r" *T\.[Bb]ind\b")
 _COLON = re.compile(r" *:")
+_BOUNDS = re.compile(r"\b(?:range|serial|parallel|unroll|vectorized)\((-?\d+), *(-?\d+),")
 _OPEN = re.compile(r" *R\.Tuple *:")
 _CAST = re.compile(r" *[\w.]*match_(?:cast|shape)\b")
 
@@ -42,6 +43,21 @@ def is_for_newest(function: tir.PrimFunc) -> bool:
         ):
             return False
     return True
+
+
+def stated_stop(loop: tir.For) -> int | None:
+    """How far from its start a loop with a step ends in the source, in numbers; it may end between two turns."""
+    found = _BOUNDS.search(loop.span.text) if loop.span is not None else None
+    step, extent = loop.step, loop.extent
+    if found is None or not isinstance(step, prim.IntImm) or not isinstance(extent, prim.IntImm):
+        return None
+    stop = int(found.group(2)) - int(found.group(1))
+    return stop if -(-stop // step.value) == extent.value else None
+
+
+def says_type(node: tir.AttrStmt) -> bool:
+    """Whether an attribute is of a number with a type, `T.attr(T.int32(0), …)`."""
+    return node.span is not None and "attr(T.int32(" in node.span.text
 
 
 def annotates(var: relax.Var) -> bool:

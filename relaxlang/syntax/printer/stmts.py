@@ -16,7 +16,7 @@ from relaxlang.ir.intrinsics import CARRIED_WITH, COORDINATES, is_opaque, is_vie
 from relaxlang.syntax.document import Doc, bracket, concat, render
 from relaxlang.syntax.printer.core import Printer, emits, owns_data
 from relaxlang.syntax.printer.exprs import element, pointer_call
-from relaxlang.syntax.printer.sources import is_annotated
+from relaxlang.syntax.printer.sources import is_annotated, says_type
 from relaxlang.syntax.printer.values import array_doc, keyed_doc, list_doc, mapping_doc
 from relaxlang.syntax.scalars import string_text
 
@@ -236,7 +236,8 @@ def _attr_head(p: Printer, node: tir.AttrStmt, flat: bool) -> Doc:
         call = bracket("T.launch_thread(", [string_text(on.thread_tag), p.doc(node.value)], ")")
         return _named(p.define(on.var, on.var.name), call, flat)
     # TVM keeps a bare number of Python here, and takes `T.int32(0)` for something else.
-    text = str(on.value) if isinstance(on, prim.IntImm) and on.of is prim.INT32 else keyed_doc(p, node.key, on)
+    bare = isinstance(on, prim.IntImm) and on.of is prim.INT32 and not (p.options.dialect and says_type(node))
+    text = str(getattr(on, "value", "")) if bare else keyed_doc(p, node.key, on)
     items = [text, string_text(node.key), p.doc(node.value)]
     return bracket("T.attr(" if flat else "with T.attr(", items, ")" if flat else "):")
 
