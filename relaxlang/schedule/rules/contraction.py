@@ -46,7 +46,7 @@ def schedule_contraction(sch: Schedule, name: str, processor: Processor, *, swee
     if not is_plain(state, realize) or not realize.block.writes:
         return False
     dtype = realize.block.writes[0].buffer.dtype
-    if not dtype.is_float or dtype.bits < 32:
+    if dtype.bits < 32 or not (dtype.is_float or dtype.is_integer):
         return False
     lanes = processor.lanes(dtype.itemsize)
     found = analyse(realize, lanes, processor)

@@ -113,7 +113,7 @@ often than few columns."""
 def _used(extent: int | None, step: int, typical: tuple[int, ...]) -> float:
     """What part of the tiles is wanted."""
     extents = typical if extent is None else (extent,)
-    return sum(e / (-(-e // step) * step) for e in extents) / len(extents)
+    return sum(e / (-(-e // step) * step) if e else 1.0 for e in extents) / len(extents)
 
 
 PIECE = 1024

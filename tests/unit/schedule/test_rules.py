@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -320,6 +321,28 @@ def test_results_do_not_depend_on_the_number_of_threads(body: str, shapes: list[
     finally:
         set_num_threads(before)
     assert all(np.array_equal(found[0], other) for other in found[1:])
+
+
+@pytest.mark.parametrize("m, k, n", [(1, 3, 17), (3, 1, 1), (17, 65, 63), (63, 131, 65), (33, 0, 20), (0, 5, 3)])
+@pytest.mark.parametrize("dtype, result", [
+    ("int8", "int32"), ("uint8", "int32"), ("int32", "int32"), ("int64", "int64"), ("float64", "float64"),
+    ("float16", "float32"), ("bfloat16", "float32"),
+])  # fmt: skip
+def test_products_of_other_types(dtype: str, result: str, m: int, k: int, n: int) -> None:
+    text = f"""
+@R.function
+def main(x: R.Tensor(({m}, {k}), "{dtype}"), w: R.Tensor(({k}, {n}), "{dtype}")) -> R.Tensor(({m}, {n}), "{result}"):
+    with R.dataflow():
+        y = R.matmul(x, w, out_dtype="{result}")
+        R.output(y)
+    return y
+"""
+    rng = np.random.default_rng(0)
+    low, high = {"int8": (-128, 128), "uint8": (0, 256)}.get(dtype, (-9, 10))
+    of = np.dtype(getattr(ml_dtypes, dtype, dtype))
+    x, w = (rng.integers(low, high, s).astype(of) for s in ((m, k), (k, n)))
+    got = relaxlang.build(relaxlang.parse(text), pipeline=EAGER + ",minimum")["main"](x, w)
+    np.testing.assert_array_equal(got, x.astype(result) @ w.astype(result))
 
 
 def test_products_with_nan_and_infinity() -> None:
