@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from relaxlang.arith.analyzer import Analyzer
 from relaxlang.arith.intervals import IntSet, union
-from relaxlang.ir.prim import GE, LT, IntImm, PrimExpr, Var, cast
+from relaxlang.ir.prim import GE, LT, IntImm, PrimExpr, Var, cast, const
 from relaxlang.ir.tir import BlockRealize, Buffer, BufferRegion, For, Range, SeqStmt, Stmt, seq
-from relaxlang.ir.visit import free_vars
+from relaxlang.ir.visit import free_vars, substitute
 from relaxlang.schedule.checks import box_under, is_below
-from relaxlang.schedule.primitives.loops import conjunction, nest
+from relaxlang.schedule.primitives.loops import conjunction, conjuncts, nest
 from relaxlang.schedule.state import TRUE, State
 
 
@@ -84,8 +84,22 @@ def placed(
         values.append(value)
         if not whole:
             condition = conjunction(condition, _inside(first, count, value, low, extent, analyzer))
+    for var, count in loops:
+        analyzer.bind(var, Range(const(0, var.dtype), count))
+    for term in _kept(state, realize, values):
+        if not analyzer.can_prove(term):
+            condition = conjunction(condition, term)
     moved = realize.replace(iter_values=tuple(values), predicate=condition)
     return nest(loops, moved)
+
+
+def _kept(state: State, realize: BlockRealize, values: Sequence[PrimExpr]) -> list[PrimExpr]:
+    """The parts of a block's condition that speak of its axes, with the axes' new values. Others are about the loops
+    that drove one axis together, and hold within its domain."""
+    known = {old: new for old, new in zip(realize.iter_values, values) if isinstance(old, Var)}
+    unknown = {loop.loop_var for loop in state.loops_around(realize)} - set(known)
+    terms = [t for t in conjuncts(realize.predicate) if not unknown & set(free_vars(t))]
+    return [substitute(term, known) for term in terms]
 
 
 def _covers(part: Range, low: PrimExpr, extent: PrimExpr, analyzer: Analyzer) -> bool:

@@ -93,11 +93,16 @@ def _partial_results(sch: Schedule, name: str, line: LoopRV, size: int, ndim: in
     _, lane = sch.split(line, [None, size])
     partial = sch.rfactor(lane, ndim)
     sch.set_scope(partial, 0, "local")
-    loops = sch.get_loops(partial)
-    sch.vectorize(loops[-1])
+    shared = {sch.get(one).loop_var for one in sch.get_loops(partial)}
+    *own, _ = (one for one in sch.get_loops(name) if sch.get(one).loop_var not in shared)
+    if own:  # for each result on its own
+        sch.compute_at(partial, own[-1])
     realize = sch.state.blocks[sch.get(partial).name_hint]
-    reduce = {a.var for a in realize.block.iter_vars if a.kind == "reduce"}
-    values = {v for a, v in zip(realize.block.iter_vars, realize.iter_values) if a.var in reduce}
-    first = next((one for one in loops if sch.get(one).loop_var in values), loops[-1])
-    sch.decompose_reduction(partial, first)
+    loops = {sch.get(one).loop_var: one for one in sch.get_loops(partial)}
+    driven = [(axis, loops[v]) for axis, v in zip(realize.block.iter_vars, realize.iter_values) if v in loops]
+    lane = driven[0][1]  # the first axis of what `rfactor` makes
+    reduce = [loop for axis, loop in driven if axis.kind == "reduce"]
+    sch.reorder(*reduce, lane)
+    sch.vectorize(lane)
+    sch.decompose_reduction(partial, (reduce or [lane])[0])
     sch.decompose_reduction(name, sch.get_loops(name)[-1])

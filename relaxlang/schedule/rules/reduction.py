@@ -100,11 +100,12 @@ def _rows(sch: Schedule, name: str, spatial: int, processor: Processor) -> None:
         found = sch.get_loops(partial)
         at = next(k for k, one in enumerate(found) if sch.get(one).loop_var is sch.get(chunk).loop_var)
         sch.reorder(found[at], *found[:at])
-        sch.parallel(found[at])
         try_in_lanes(sch, sch.get(partial).name_hint, processor)
+        sch.parallel(sch.get_loops(partial)[0])
         return
-    _share(sch, loops[:spatial])
+    block = sch.get_block(name)
     try_in_lanes(sch, name, processor)
+    _share(sch, sch.get_loops(block)[:spatial])
 
 
 def _share(sch: Schedule, loops: list[LoopRV]) -> None:

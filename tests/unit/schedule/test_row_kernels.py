@@ -15,6 +15,7 @@ from relaxlang.ir.module import IRModule
 from relaxlang.ir.tir import PrimFunc
 from relaxlang.passes.pipelines import pipeline
 from relaxlang.runtime.kernel import Kernel
+from relaxlang.schedule import Schedule
 from relaxlang.schedule.rules import Processor, schedule_function
 
 RNG = np.random.default_rng(5)
@@ -165,3 +166,20 @@ def test_windows_that_move_by_two(name: str, padding: str, size: tuple[int, int]
         made = scheduled(kernels(call, dims), processor)
         compiled(made)(x, found)
         np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+def test_partial_results_of_a_row_are_combined_before_the_next_one() -> None:
+    text = scheduled(kernels("R.sum(x, axis=1)", (4, 1000))).script()
+    assert text.count("T.parallel(") == 1 and text.count('scope="local"') == 1
+    assert "for i0 in range" not in text
+
+
+def test_a_block_that_moves_keeps_its_condition() -> None:
+    sch = Schedule(kernels("R.sum(x, axis=1)", (2, 67)))
+    _, line = sch.get_loops("total")
+    partial = sch.rfactor(sch.split(line, [None, 16])[1], 1)
+    sch.compute_at(partial, sch.get_loops("total")[0])
+    x, found = RNG.normal(0, 1, (2, 67)).astype("float32"), np.zeros(2, "float32")
+    for run in (compiled(sch.mod), lambda *args: Interpreter(sch.mod).run("main", *args)):
+        run(x, found)
+        np.testing.assert_allclose(found, x.sum(1), rtol=1e-5)
