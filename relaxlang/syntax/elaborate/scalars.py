@@ -13,8 +13,9 @@ from relaxlang.arith.index_map import IndexMap
 from relaxlang.base.dtype import DType
 from relaxlang.base.node import Node
 from relaxlang.base.source import Span
+from relaxlang.base.suggest import suggestion
 from relaxlang.ir import prim, tir
-from relaxlang.ir.intrinsics import INTRINSICS, Intrinsic
+from relaxlang.ir.intrinsics import CARRIED, INTRINSICS, Intrinsic
 from relaxlang.ir.prim import PrimExpr
 from relaxlang.ir.relax import GlobalVar
 from relaxlang.ir.visit import walk
@@ -450,10 +451,14 @@ def _call(ev: Evaluator, node: tree.Call, *args: Any, ret_ty: Any = None, dtype:
     given = list(args)
     if len(given) == 3:
         dtype = given.pop(0)
+    if len(given) != 2 or not isinstance(given[1], (list, tuple)):
+        raise error("RLX0113", "`T.Call` takes an operator and the list of its arguments", node.span)
     op, values = given
     of = as_dtype(dtype if ret_ty is None else ret_ty, node.span)
     name = str(op).rpartition(".")[2]
     row = INTRINSICS.get(name.removeprefix("tvm_") if name in ("tvm_call_packed", "tvm_call_cpacked") else name)
+    if row is None and name not in CARRIED:
+        raise error("RLX0102", f"`T` has no `{name}`", node.span, **suggestion(name, INTRINSICS, node.span))
     return prim.Call(of, name if row is None else row.name, call_args(values, node.span), span=node.span)
 
 

@@ -250,3 +250,17 @@ def test_methods_take_an_index_for_each_dimension(line: str) -> None:
 def test_a_buffer_without_dimensions_has_no_vectors() -> None:
     text = '@T.prim_func\ndef f(A: T.Buffer((), "float32")):\n    T.evaluate(A.vload([], "float32x4"))\n'
     assert codes(text) == ["RLX0303"]
+
+
+@pytest.mark.parametrize(
+    ("call", "code"),
+    [
+        ('T.Call("tirx.exp")', "RLX0113"),
+        ('T.Call("tirx.exp", A[0, 0], ret_ty="float32")', "RLX0113"),
+        ('T.Call(tvm.ir.Op.get("tirx.no such"), [A[0, 0]], ret_ty="float32")', "RLX0102"),
+    ],
+)
+def test_calls_of_operators_by_name(call: str, code: str) -> None:
+    assert codes(HEAD + f"    T.evaluate({call})\n") == [code]
+    made = func('A[0, 0] = T.Call(tvm.ir.Op.get("tirx.exp"), [A[0, 0]], ret_ty="float32")').body
+    assert isinstance(made, tir.BufferStore) and isinstance(made.value, prim.Call) and made.value.op == "exp"
