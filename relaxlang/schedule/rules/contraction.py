@@ -244,7 +244,7 @@ def _packed(found: Contraction, m: int | None, lanes: int) -> bool:
     if m is not None and m <= PANEL_ROWS:
         return False
     line = constant(found.panel.buffer.shape[-1])
-    enough = PACKED_RAGGED if line is not None and line % lanes else PACKED
+    enough = PACKED if line is not None and line % lanes == 0 else PACKED_RAGGED
     return _size(found) > enough and len(found.reduce) == 1 and not found.others
 
 
