@@ -48,6 +48,7 @@ class BufferSpec:
         self.offset_factor = _whole("offset_factor", fields.get("offset_factor"), span)
         self.layout = carried_fields({k: fields[k] for k in _GPU_FIELDS if k in fields}, span)
         self.matches = False
+        self.starts_anywhere = self.offset_factor != 0 and "elem_offset" not in fields
 
     def make(self, body: BodyElaborator, name: str, span: Span | None) -> tir.Buffer:
         """The buffer, with a pointer of its own unless `data=` gave one."""
@@ -62,7 +63,7 @@ class BufferSpec:
         own = self.matches and body.block is not body.root  # each buffer of a region has strides of its own
         strides = tuple(body.stride(s, self.span, own=own) for s in self.strides)
         offset = self.elem_offset
-        if offset is None and self.matches and self.offset_factor:  # wherever the first element lies
+        if self.matches and self.starts_anywhere:
             offset = prim.Var(f"{name}_elem_offset", self.shape[0].dtype if self.shape else prim.INT32, span=span)
         return tir.Buffer(
             name,

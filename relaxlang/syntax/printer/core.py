@@ -271,7 +271,9 @@ class Printer:
             items.append(concat("data=", data or self.doc(buffer.data)))
         if buffer.strides:
             items.append(concat("strides=", self.listed(buffer.strides)))
-        if buffer.elem_offset is not None and not self._own_offset(buffer, matches=bool(first), lasting=lasting):
+        if buffer.elem_offset is None and first and buffer.offset_factor:
+            items.append("elem_offset=None")  # without it, the first element would lie anywhere
+        elif buffer.elem_offset is not None and not self._own_offset(buffer, matches=bool(first), lasting=lasting):
             items.append(concat("elem_offset=", self.doc(buffer.elem_offset)))
         if buffer.scope != "global":
             items.append(f'scope="{buffer.scope}"')

@@ -249,3 +249,13 @@ D[0, 0] = T.float32(1)"""
 def test_parts_of_messages_are_joined() -> None:
     made = printed(kernel('assert A[0] > T.float32(0), ("TypeError", ["expected ", "1"])\nA[0] = T.float32(1)'))
     assert '"TypeError: expected 1"' in made
+
+
+def test_a_matched_buffer_without_an_offset() -> None:
+    """`elem_offset=None` says that there is none, beside `offset_factor=`."""
+    line = 'A = T.match_buffer(a, (8,), "float32", {}offset_factor=4)'
+    text = f"@T.prim_func\ndef f(a: T.handle):\n    {line}\n    A[0] = 1.0\n"
+    none, some = (parse(text.format(field)) for field in ("elem_offset=None, ", ""))
+    (a,), (b,) = (list(module["f"].buffer_map.values()) for module in (none, some))
+    assert a.elem_offset is None and b.elem_offset is not None
+    assert structural_equal(parse(none.script()), none) and structural_equal(parse(some.script()), some)
