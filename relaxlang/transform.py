@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from relaxlang.passes.relax.eliminate_common_subexpr import EliminateCommonSubexpr
     from relaxlang.passes.relax.fold_batchnorm_to_conv2d import FoldBatchnormToConv2D
     from relaxlang.passes.relax.fold_constant import FoldConstant
+    from relaxlang.passes.relax.fuse_matmul_chain import FuseMatmulChain
     from relaxlang.passes.relax.fuse_ops import FuseOps
     from relaxlang.passes.relax.fuse_ops_by_pattern import FuseOpsByPattern
     from relaxlang.passes.relax.fuse_tir import FuseTIR
@@ -82,8 +83,8 @@ __all__ = [
     "CombineParallelMatmul",
     "CompactBufferAllocation", "ConvertBlocksToOpaque", "ConvertToDataflow", "DataflowUseInplaceCalls",
     "DeadCodeElimination", "DecomposeOpsForInference", "EliminateCommonSubexpr", "FlattenBuffer",
-    "FoldBatchnormToConv2D", "FoldConstant", "FunctionPass", "FuseOps", "FuseOpsByPattern", "FuseTIR",
-    "FuseTransposeMatmul", "HoistIfThenElse",
+    "FoldBatchnormToConv2D", "FoldConstant", "FunctionPass", "FuseMatmulChain", "FuseOps", "FuseOpsByPattern",
+    "FuseTIR", "FuseTransposeMatmul", "HoistIfThenElse",
     "InlineBlocks", "InlinePrivateFunctions", "KillAfterLastUse", "LambdaLift", "LegalizeOps", "LiftTransformParams",
     "LoopPartition", "LowerInitBlock", "LowerMatchBuffer", "LowerOpaqueBlock", "MergeCompositeFunctions", "MergeLoops",
     "Normalize", "Pass",

@@ -30,6 +30,7 @@ PASSES: dict[str, str] = {
     "eliminate-common-subexpr": "relax.eliminate_common_subexpr:EliminateCommonSubexpr",
     "fold-batchnorm-to-conv2d": "relax.fold_batchnorm_to_conv2d:FoldBatchnormToConv2D",
     "fold-constant": "relax.fold_constant:FoldConstant",
+    "fuse-matmul-chain": "relax.fuse_matmul_chain:FuseMatmulChain",
     "fuse-ops": "relax.fuse_ops:FuseOps",
     "fuse-ops-by-pattern": "relax.fuse_ops_by_pattern:FuseOpsByPattern",
     "fuse-tir": "relax.fuse_tir:FuseTIR",

@@ -21,8 +21,8 @@ AFTER_PLANNING = ("kill-after-last-use", "vm-memory-lower", "vm-shape-lower")
 OPTIMIZATION = (
     "legalize-ops", "canonicalize-bindings", "eliminate-common-subexpr", "fold-constant", "dead-code-elimination",
     "convert-to-dataflow", "annotate-tir-op-pattern", "fuse-ops", "fuse-tir", "fuse-transpose-matmul",
-    "rewrite-dataflow-reshape", "dead-code-elimination", "bind-target", "schedule-cpu", "split-layout-rewrite-preproc",
-    "fold-constant", "merge-loops", "dead-code-elimination",
+    "fuse-matmul-chain", "rewrite-dataflow-reshape", "dead-code-elimination", "bind-target", "schedule-cpu",
+    "split-layout-rewrite-preproc", "fold-constant", "merge-loops", "dead-code-elimination",
 )  # fmt: skip
 _LOWERING = (
     "to-non-dataflow", "call-tir-rewrite", "static-plan-block-memory", "check-workspace", "kill-after-last-use",

@@ -18,20 +18,23 @@ from collections.abc import Callable
 
 from relaxlang.base.diagnostics import DiagnosticError
 from relaxlang.ir.module import IRModule
-from relaxlang.ir.tir import Block, PrimFunc
-from relaxlang.schedule.rules.analysis import work
+from relaxlang.ir.prim import PrimExpr
+from relaxlang.ir.tir import Block, BlockRealize, IfThenElse, PrimFunc, Stmt
+from relaxlang.schedule.access import fill_regions
+from relaxlang.schedule.rules.analysis import is_plain, work
 from relaxlang.schedule.rules.contraction import schedule_contraction
 from relaxlang.schedule.rules.inline import inline_all
+from relaxlang.schedule.rules.lanes import try_in_lanes
 from relaxlang.schedule.rules.plain_loops import with_plain_loops
 from relaxlang.schedule.rules.processor import Processor
 from relaxlang.schedule.rules.reduction import schedule_reduction
-from relaxlang.schedule.rules.row_blocks import compute_in_row_blocks
-from relaxlang.schedule.rules.rows import schedule_rows
+from relaxlang.schedule.rules.row_blocks import compute_in_row_blocks, few_columns
+from relaxlang.schedule.rules.rows import schedule_row_stages, schedule_rows
 from relaxlang.schedule.rules.spatial import schedule_spatial
 from relaxlang.schedule.rules.turned import schedule_turned
 from relaxlang.schedule.rules.winograd import schedule_winograd
 from relaxlang.schedule.schedule import Schedule
-from relaxlang.schedule.state import walk_stmts
+from relaxlang.schedule.state import TRUE, normalized, walk_stmts
 
 __all__ = ["Processor", "schedule_function"]
 
@@ -57,12 +60,29 @@ def _scheduled(func: PrimFunc, processor: Processor, least: int, winograd: bool)
     inline_all(sch)
     for name in [n for n in sch.state.blocks if n != "root"] if winograd else ():
         _try(sch, schedule_winograd, name, processor)
-    made = compute_in_row_blocks(sch.state, lambda f: _stage_by_stage(Schedule(IRModule({"main": f})), processor))
+    rules = (
+        lambda f: _stage_by_stage(Schedule(IRModule({"main": f})), processor),
+        lambda f: _in_lanes(Schedule(IRModule({"main": f})), processor),
+    )
+    made = compute_in_row_blocks(sch.state, *rules)
     if made is None:
         return _stage_by_stage(sch, processor)
-    sch = Schedule(IRModule({"main": made}))
-    _each(sch, [b.block.name_hint for b in sch.state.blocks_under(sch.state.root)], processor)
-    return _function(sch)
+    few = few_columns(sch.state)
+    blocked = Schedule(IRModule({"main": made}))
+    _each(blocked, [b.block.name_hint for b in blocked.state.blocks_under(blocked.state.root)], processor)
+    if few is None:
+        return _function(blocked)
+    return _either(few, _stage_by_stage(sch, processor), _function(blocked))
+
+
+def _either(condition: PrimExpr, one: PrimFunc, other: PrimFunc) -> PrimFunc:
+    """A function that does what `one` does when the condition holds, else what `other` does."""
+    ways: list[Stmt] = []
+    for func, name in ((one, "few"), (other, "many")):
+        assert isinstance(func.body, BlockRealize)
+        ways.append(func.body.replace(block=func.body.block.replace(name_hint=name, reads=None, writes=None)))
+    root = Block((), (), (), "root", IfThenElse(condition, *ways))
+    return normalized(one.replace(body=fill_regions(BlockRealize((), TRUE, root))))
 
 
 def _stage_by_stage(sch: Schedule, processor: Processor) -> PrimFunc:
@@ -72,8 +92,30 @@ def _stage_by_stage(sch: Schedule, processor: Processor) -> PrimFunc:
     anchors = [n for n in names if n in sch.state.blocks and any(_try(sch, rule, n, processor) for rule in rules)]
     if not anchors:
         _try(sch, schedule_rows, "root", processor)
+    for names in _between(sch) if anchors else []:
+        trial = sch.copy()
+        if schedule_row_stages(trial, names, processor):
+            sch.adopt(trial)
     _each(sch, [n for n in sch.state.blocks if n != "root"], processor)
     return _function(sch)
+
+
+def _in_lanes(sch: Schedule, processor: Processor) -> PrimFunc:
+    """The function with each stage, all of which go through one line, in vectors."""
+    for name in [n for n in sch.state.blocks if n != "root"]:
+        try_in_lanes(sch, name, processor)
+    return _function(sch)
+
+
+def _between(sch: Schedule) -> list[list[str]]:
+    """The runs of blocks that nobody has scheduled yet."""
+    runs: list[list[str]] = [[]]
+    for name, realize in sch.state.blocks.items():
+        if name != "root" and is_plain(sch.state, realize):
+            runs[-1].append(name)
+        elif name != "root" and runs[-1]:
+            runs.append([])
+    return runs
 
 
 def _each(sch: Schedule, names: list[str], processor: Processor) -> None:

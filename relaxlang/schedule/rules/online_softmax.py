@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from relaxlang.ir import prim
 from relaxlang.ir.prim import HANDLE, INT64, BufferLoad, FloatImm, IntImm, PrimExpr, Var, const
@@ -28,17 +28,18 @@ from relaxlang.schedule.rules.row_stages import (
     Stages,
     buffers_of_block,
     function_of,
+    is_product,
     loops_over,
     nest,
     stored,
 )
 from relaxlang.schedule.state import TRUE, State, walk_stmts
 
-COLUMNS = 256
-"""The columns of a piece: with 128 rows, their scores take a small part of a usual second-level cache."""
+COLUMNS = 512
+"""The columns of a piece: with 128 rows, their scores and powers take half of a usual second-level cache."""
 NARROW = 64
 """The columns of a piece of what is left, when that may be any number: those that do not exist are computed too."""
-FEWEST_COLUMNS = 2 * COLUMNS
+FEWEST_COLUMNS = COLUMNS
 """Up to so many columns a line is computed at once."""
 ZERO, ONE = IntImm(INT64, 0), IntImm(INT64, 1)
 
@@ -65,6 +66,16 @@ class Online:
 
 def find_online(stages: Stages) -> Online | None:
     """How stages can be computed some columns at a time; None when they can't."""
+    return _find(_divided_last(stages))
+
+
+def takes_columns(stages: Stages) -> Online | None:
+    """The same for stages with many columns, or nobody knows how many; None for few."""
+    online = find_online(stages)
+    return None if online is None or (constant(online.extent) or UNKNOWN) <= FEWEST_COLUMNS else online
+
+
+def _find(stages: Stages) -> Online | None:
     columns = _columns(stages)
     if columns is None:
         return None
@@ -94,6 +105,74 @@ def find_online(stages: Stages) -> Online | None:
     if any(one.buffer in dims for b in after for one in loads_of(b.block.body)):
         return None  # a line of powers is used as it is
     return Online(stages, tuple(before), top, power, tuple(sums), tuple(after), column, dims, extent)
+
+
+def _divided_last(stages: Stages) -> Stages:
+    """The stages with the sum of powers that are divided by their total, each, divided instead: powers are at most 1,
+    and so is the quotient. Other stages stay as they are."""
+    product = next((b for b in reversed(stages.blocks) if is_product(b)), None)
+    if product is None:
+        return stages
+    loads = {one.buffer: one for one in loads_of(stored(product).value) if one.buffer in stages.of_dim}
+    for block in stages.blocks:
+        store, value = stored(block), stored(block).value
+        users = [
+            b for b in stages.blocks if b is not block and store.buffer in {o.buffer for o in loads_of(stored(b).value)}
+        ]
+        if store.buffer not in loads or users != [product] or not isinstance(value, (prim.Mul, prim.Div)):
+            continue
+        power, total = value.a, value.b
+        if isinstance(power, BufferLoad) and _is_exp(stages, power.buffer) and _is_share(stages, power.buffer, value):
+            at = {v: index for v, index in zip(store.indices, loads[store.buffer].indices) if isinstance(v, Var)}
+            divide = type(value), substitute(total, at)
+            return _with_quotient(stages, block, product, {loads[store.buffer]: substitute(power, at)}, divide)
+    return stages
+
+
+def _is_exp(stages: Stages, buffer: Buffer) -> bool:
+    made = [stored(b).value for b in stages.blocks if stored(b).buffer is buffer]
+    return len(made) == 1 and isinstance(made[0], prim.Call) and made[0].op == "exp"
+
+
+def _is_share(stages: Stages, powers: Buffer, value: prim.Mul | prim.Div) -> bool:
+    """Whether powers are divided by their sum: `p / total`, or `p * (1 / total)`."""
+    by = value.b
+    if isinstance(value, prim.Mul):
+        if not isinstance(by, prim.Div) or not isinstance(by.a, FloatImm) or by.a.value != 1.0:
+            return False
+        by = by.b
+    made = [b for b in stages.blocks if isinstance(by, BufferLoad) and stored(b).buffer is by.buffer]
+    found = update_of(made[0]) if made else None
+    return found is not None and found.kind is prim.Add and [one.buffer for one in loads_of(found.value)] == [powers]
+
+
+def _with_quotient(
+    stages: Stages, gone: BlockRealize, product: BlockRealize, loads: Mapping[BufferLoad, BufferLoad],
+    divide: tuple[type[prim.Mul] | type[prim.Div], PrimExpr],
+) -> Stages:  # fmt: skip
+    """The stages without one; the product reads something else, and what it gives is divided by a number."""
+    store, block = stored(product), product.block
+    whole = _alike("sum", store.buffer)
+    assert isinstance(block.init, BufferStore)
+    value = Loads({BufferLoad(store.buffer, store.indices): BufferLoad(whole, store.indices), **loads})(store.value)
+    changed = block.replace(body=store.replace(buffer=whole, value=value), init=block.init.replace(buffer=whole))
+    spatial = [a for a in block.iter_vars if a.kind == "spatial"]
+    own = {a.var: Var(a.var.name, INT64) for a in spatial}
+    indices = substitute(store.indices, own)
+    quotient = store.replace(value=divide[0](BufferLoad(whole, indices), substitute(divide[1], own)), indices=indices)
+    last = Block(tuple(a.replace(var=own[a.var]) for a in spatial), None, None, "divided", quotient)
+    pairs: list[tuple[BlockRealize, Mapping[Var, int]]] = []
+    for one, of_axis in zip(stages.blocks, stages.of_axis):
+        if one is product:
+            pairs.append((product.replace(block=changed), of_axis))
+            pairs.append((BlockRealize(tuple(own.values()), TRUE, last), {own[v]: k for v, k in of_axis.items()}))
+        elif one is not gone:
+            pairs.append((one, of_axis))
+    of_axis = stages.of_axis[stages.blocks.index(product)]
+    dims = tuple(of_axis.get(v) if isinstance(v, Var) else None for v in store.indices)
+    of_dim = {b: d for b, d in stages.of_dim.items() if b is not stored(gone).buffer}
+    blocks, axes = zip(*pairs)
+    return replace(stages, blocks=blocks, of_axis=axes, of_dim={**of_dim, whole: dims})
 
 
 def _columns(stages: Stages) -> tuple[dict[BlockRealize, Var], dict[Buffer, int], PrimExpr] | None:
@@ -170,11 +249,12 @@ class _Writer:
     """Writes the stages of a block of rows so that they take some columns at a time. `buffers` are what is passed on,
     `scale` is what the sums so far are multiplied by."""
 
-    def __init__(self, state: State, online: Online, place: Place, rule: Scheduler) -> None:
+    def __init__(self, state: State, online: Online, place: Place, rule: Scheduler, lines: Scheduler) -> None:
         self.state = state
         self.online = online
         self.place = place
         self.rule = rule
+        self.lines = lines
         columns = {b: (k, COLUMNS) for b, k in online.column_dim.items()}
         self.buffers = buffers_of_block(online.stages, place.count, columns)
         self.top = self.buffers[stored(online.top).buffer]
@@ -254,7 +334,7 @@ class _Writer:
         known = {*self.passed, *made, *self.state.func.buffer_map.values()}
         local = [b for b in _stored_to(nests) if b not in known]
         func = function_of(self.state, nests, [*made, *local], numbers, [*self.passed, *self.same])
-        root = Serial()(self.rule(func).body)
+        root = Serial()((self.rule if row is None else self.lines)(func).body)
         assert isinstance(root, BlockRealize)
         return root.replace(block=root.block.replace(reads=None, writes=None, name_hint="piece"))
 
@@ -395,12 +475,12 @@ class _Same(Rewriter):
 
 
 def online_stages(
-    state: State, stages: Stages, place: Place, rule: Scheduler
+    state: State, stages: Stages, place: Place, rule: Scheduler, lines: Scheduler
 ) -> tuple[Stmt, tuple[Buffer, ...]] | None:
-    """The stages of a block of rows, some columns at a time, each piece scheduled by `rule`, and the buffers that these
-    pass on; None when the stages or the few columns do not allow or want it."""
-    online = find_online(stages)
-    if online is None or (constant(online.extent) or UNKNOWN) <= FEWEST_COLUMNS:
+    """The stages of a block of rows, some columns at a time, each piece scheduled by `rule`, a line of it by `lines`,
+    and the buffers that these pass on; None when the stages or the few columns do not allow or want it."""
+    online = takes_columns(stages)
+    if online is None:
         return None
-    writer = _Writer(state, online, place, rule)
+    writer = _Writer(state, online, place, rule, lines)
     return writer.run(), tuple(writer.passed)

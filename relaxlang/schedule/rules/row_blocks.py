@@ -4,15 +4,14 @@ Where a sum of products is used, row by row, by others down to the result, a blo
 product to the last before the next one begins: what it passes on stays in the cache, and takes memory for a block of
 rows only, whatever the number of rows. All axes that the stages have in common are taken apart; the largest of those
 that leave one factor of each product as it is gives the rows. The stages of one block of rows are a function of their
-own, to which the other rules apply; each row is computed as it would be without this rule (but see `online_softmax`). What
-is left when the rows are no multiple of a block is code of its own. Factors that many blocks read, but whose lines lie
-far from each other, are copied once in the order in which they are read.
+own, to which the other rules apply; each row is computed as it would be without this rule (but see `online_softmax`).
+What is left when the rows are no multiple of a block is code of its own. Factors that many blocks read, but whose lines
+lie far from each other, are copied once in the order in which they are read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
+from relaxlang.ir.module import IRModule
 from relaxlang.ir.prim import HANDLE, INT64, BufferLoad, IntImm, PointerType, PrimExpr, Var
 from relaxlang.ir.tir import (
     Block,
@@ -30,7 +29,8 @@ from relaxlang.ir.tir import (
 from relaxlang.ir.visit import Substitute, free_vars
 from relaxlang.schedule.access import fill_regions
 from relaxlang.schedule.rules.analysis import UNKNOWN, constant, loads_of
-from relaxlang.schedule.rules.online_softmax import online_stages
+from relaxlang.schedule.rules.inline import inline_all
+from relaxlang.schedule.rules.online_softmax import Scheduler, online_stages, takes_columns
 from relaxlang.schedule.rules.row_stages import (
     Loads,
     Place,
@@ -44,6 +44,7 @@ from relaxlang.schedule.rules.row_stages import (
     nest,
     stored,
 )
+from relaxlang.schedule.schedule import Schedule
 from relaxlang.schedule.state import TRUE, State
 
 BLOCK_BYTES = 1 << 20
@@ -52,6 +53,9 @@ ROWS = (32, 128)
 """The fewest and the most rows of a block. With few rows, bringing the other factor in costs more than it gives."""
 FEWEST_BLOCKS = 8
 """With fewer blocks of rows threads had better share the tiles of each product."""
+FEW_COLUMNS = 128
+"""Up to so many columns, when their number is not known, all rows are computed stage by stage: scores of so few stay in
+the cache, and blocks of an unknown number of rows are slower."""
 MANY_BLOCKS = 4
 """Blocks of rows from which on a copy in a better order is worth it."""
 UNKNOWN_ROWS = 128
@@ -82,9 +86,9 @@ def rows_of_block(stages: Stages) -> int | None:
     return size if rows >= least and blocks >= FEWEST_BLOCKS else None
 
 
-def compute_in_row_blocks(state: State, rule: Callable[[PrimFunc], PrimFunc]) -> PrimFunc | None:
-    """The function with its stages computed a block of rows at a time, each scheduled by `rule`; None when it has no
-    such stages. The blocks before the first stage stay as they are."""
+def compute_in_row_blocks(state: State, rule: Scheduler, lines: Scheduler) -> PrimFunc | None:
+    """The function with its stages computed a block of rows at a time, each scheduled by `rule`, those of a single line
+    by `lines`; None when it has no such stages. The blocks before the first stage stay as they are."""
     stages = find_stages(state)
     size = None if stages is None else rows_of_block(stages)
     if stages is None or size is None:
@@ -99,13 +103,28 @@ def compute_in_row_blocks(state: State, rule: Callable[[PrimFunc], PrimFunc]) ->
     counts: list[PrimExpr] = [IntImm(INT64, size)]
     if total is None or total % size:  # what is left is code of its own: tiles of an unknown number of rows are slower
         counts.append(Var("count", INT64) if total is None else IntImm(INT64, total % size))
-    blocks = [_block(state, stages, Place(at, start, count), rule) for count in counts]
+    blocks = [_block(state, stages, Place(at, start, count), rule, lines) for count in counts]
     return _embedded(state, stages, blocks, Place(at, start, counts[-1]), size)
 
 
-def _block(state: State, stages: Stages, place: Place, rule: Callable[[PrimFunc], PrimFunc]) -> Block:
-    """The stages of a block of rows, each scheduled by `rule`."""
-    online = online_stages(state, stages, place, rule)
+def takes_pieces(func: PrimFunc) -> bool:
+    """Whether a kernel is computed some rows and columns at a time, in memory that does not depend on their number."""
+    sch = Schedule(IRModule({"main": func}))
+    inline_all(sch)
+    stages = find_stages(sch.state)
+    return stages is not None and rows_of_block(stages) is not None and takes_columns(stages) is not None
+
+
+def few_columns(state: State) -> PrimExpr | None:
+    """When a function whose rows are of unknown length had better be computed stage by stage; None when never."""
+    stages = find_stages(state)
+    online = None if stages is None else takes_columns(stages)
+    return None if online is None or constant(online.extent) is not None else online.extent <= FEW_COLUMNS
+
+
+def _block(state: State, stages: Stages, place: Place, rule: Scheduler, lines: Scheduler) -> Block:
+    """The stages of a block of rows."""
+    online = online_stages(state, stages, place, rule, lines)
     if online is not None:
         body, made = online
         return Block((), None, None, "row_block", body, alloc_buffers=made)

@@ -7,7 +7,7 @@ from relaxlang.base.diagnostics import DiagnosticError
 from relaxlang.ir.prim import BufferLoad, Var
 from relaxlang.ir.tir import BlockRealize
 from relaxlang.ir.visit import free_vars
-from relaxlang.schedule.checks import is_output
+from relaxlang.schedule.checks import consumers, is_output
 from relaxlang.schedule.rules.analysis import constant, is_plain, loads_of, stride, update_of
 from relaxlang.schedule.rules.lanes import try_in_lanes
 from relaxlang.schedule.rules.processor import Processor
@@ -16,8 +16,12 @@ from relaxlang.schedule.schedule import Schedule
 
 def schedule_rows(sch: Schedule, scope: str, processor: Processor) -> bool:
     """Compute all blocks in the outer loops of the last one, as many of them as work; whether that was possible."""
+    return schedule_row_stages(sch, [n for n in sch.state.blocks if n != scope], processor)
+
+
+def schedule_row_stages(sch: Schedule, names: list[str], processor: Processor) -> bool:
+    """The same for some blocks that follow each other, of which others use the last one's result alone."""
     state = sch.state
-    names = [n for n in state.blocks if n != scope]
     if len(names) < 2 or not any(state.blocks[n].block.init is not None for n in names):
         return False
     if any(not is_plain(state, state.blocks[n]) for n in names):
@@ -25,9 +29,10 @@ def schedule_rows(sch: Schedule, scope: str, processor: Processor) -> bool:
     last = names[-1]
     if not all(_along(state.blocks[n]) for n in names):
         return False
-    outputs = [n for n in names if is_output(state, state.blocks[n])]
-    if outputs != [last]:
-        return False
+    for name in names[:-1]:
+        users = {one.block.name_hint for one in consumers(state, state.blocks[name])}
+        if is_output(state, state.blocks[name]) or not users <= set(names):
+            return False
     depth = sum(a.kind == "spatial" for a in state.blocks[last].block.iter_vars)
     for rows in range(depth, 0, -1):
         trial = sch.copy()

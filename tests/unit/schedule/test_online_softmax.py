@@ -52,8 +52,8 @@ def test_other_types(dtype: str) -> None:
 def test_lines_without_a_number(symbolic: bool) -> None:
     q, k, v, bias = inputs(2, 35, 600, 4)
     bias[0, 0, 3] = -np.inf  # nothing to see: NaN
-    bias[0, 1, 4, :300] = -np.inf  # nothing to see in the first piece
-    bias[0, 1, 5, 400:] = -np.inf
+    bias[0, 1, 4, :520] = -np.inf  # nothing to see in the first piece
+    bias[0, 1, 5, 512:] = -np.inf
     bias[0, 2, 6, 511] = np.inf
     bias[0, 2, 7, 511] = np.nan
     v[0, 512, 3, 2] = np.nan
@@ -66,7 +66,7 @@ def test_lines_without_a_number(symbolic: bool) -> None:
 
 def test_large_scores_do_not_overflow() -> None:
     q, k, v, bias = inputs(2, 35, 600, 4)
-    bias[..., :300] -= 3e4
+    bias[..., :512] -= 3e4
     bias[..., 550:] += 3e4
     np.testing.assert_allclose(run([q, k, v, bias], {}), attention(q, k, v, bias), atol=2e-3)
 
@@ -75,10 +75,12 @@ def test_large_scores_do_not_overflow() -> None:
 def test_no_line_of_scores_as_a_whole(n: Any, m: Any) -> None:
     func = next(f for _, f in relaxlang.transform.LegalizeOps()(relaxlang.parse(source(2, n, m, 4, {}))).prim_funcs())
     made = schedule_function(func, Processor())
-    root, *blocks = [n for n in walk(made.body) if isinstance(n, Block)]
+    found = [n for n in walk(made.body) if isinstance(n, Block)]
+    many = next((n for n in found if n.name_hint == "many"), found[0])  # few columns of an unknown number are apart
+    root, *blocks = [n for n in walk(many) if isinstance(n, Block)]
     assert {b.name for b in root.alloc_buffers} == {"key_lines", "value_lines"}  # copies in a better order
     dims = [d for n in blocks for b in n.alloc_buffers for d in b.shape]
-    assert dims and all(d.value <= 256 for d in dims if isinstance(d, IntImm))
+    assert dims and all(d.value <= 512 for d in dims if isinstance(d, IntImm))
     relaxlang.assert_structural_equal(relaxlang.parse(made.script())["main"], made, map_free_vars=True)
 
 
