@@ -5,6 +5,7 @@ import pytest
 from relaxlang import parse, structural_equal
 from relaxlang.ir.tir import For
 from relaxlang.ir.visit import walk
+from relaxlang.syntax.spellings import DIALECTS
 
 NEWEST = "tvm-0.27"
 
@@ -259,3 +260,48 @@ def test_a_matched_buffer_without_an_offset() -> None:
     (a,), (b,) = (list(module["f"].buffer_map.values()) for module in (none, some))
     assert a.elem_offset is None and b.elem_offset is not None
     assert structural_equal(parse(none.script()), none) and structural_equal(parse(some.script()), some)
+
+
+MODULE = """@I.ir_module
+class Module:
+    I.module_attrs({"k": 1})
+
+    @T.prim_func(private=True)
+    def double(A: T.Buffer((n, 4), "float32"), B: T.Buffer((n, 4), "float32")):
+        T.func_attr({"tir.noalias": True})
+        for i in T.serial(n, annotations={"a": 1}):
+            for j in T.vectorized(4):
+                with T.block("B"):
+                    vi, vj = T.axis.remap("SS", [i, j])
+                    T.reads(A[vi, vj])
+                    T.writes(B[vi, vj])
+                    T.block_attr({"b": [1, "x"]})
+                    C = T.match_buffer(A[vi, 0:4], (4,), "float32", offset_factor=1)
+                    B[vi, vj] = C[vj] * T.float32(-1.5) + T.Cast("float32", T.float16(2))
+
+    @R.function
+    def main(x: R.Tensor((n, 4), "float32"), s: R.Shape([n, 4])) -> R.Tensor((n, 4), "float32"):
+        cls = Module
+        with R.dataflow():
+            y = R.call_tir(cls.double, (x,), out_sinfo=R.Tensor((n, 4), "float32"))
+            z: R.Tensor(ndim=2, dtype="float32") = R.exp(R.add(y, x))
+            R.output(z)
+        k = R.prim_value(n + 1)
+        p = R.call_pure_packed("f", z, k, 0.5, sinfo_args=[R.Tensor((n, 4), "float32")])
+        return p
+
+    @R.function(private=True)
+    def inferred(c: R.Tensor((), "bool"), x: R.Tensor((4,), "float32")):
+        if c:
+            r = R.abs(x)
+        else:
+            r = x
+        t = (r, (x,))
+        return t[0]
+"""
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_every_release_is_read_back(dialect: str) -> None:
+    made = printed(MODULE, dialect)
+    assert parse(made).script(dialect=dialect) == made
