@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -72,7 +71,7 @@ class Schedule:
             mod = IRModule({name: mod})
         self.mod = mod
         self.trace = Trace()
-        self._random = random.Random(int(seed))
+        self._random = sampling.Samples(int(seed))
         self._states: dict[str, State] = {}
         self._working = "main"
         self._blocks: dict[BlockRV, tuple[str, str]] = {}
@@ -125,10 +124,9 @@ class Schedule:
 
     def copy(self) -> Schedule:
         """An independent schedule in the same state; its results are those of this one."""
-        made = Schedule(self.mod)
-        made.__dict__.update({k: v.copy() if isinstance(v, (dict, list)) else v for k, v in self.__dict__.items()})
-        made._random = random.Random()
-        made._random.setstate(self._random.getstate())
+        made: Schedule = object.__new__(Schedule)
+        copied = (dict, list, sampling.Samples)
+        made.__dict__.update({k: v.copy() if isinstance(v, copied) else v for k, v in self.__dict__.items()})
         return made
 
     def adopt(self, other: Schedule) -> None:
@@ -137,11 +135,11 @@ class Schedule:
 
     def seed(self, value: int) -> None:
         """Start the sampling anew from a number."""
-        self._random.seed(int(value))
+        self._random = sampling.Samples(int(value))
 
     def fork_seed(self) -> int:
         """A number to seed another schedule with."""
-        return self._random.getrandbits(30)
+        return self._random.source.getrandbits(30)
 
     def show(self) -> None:
         """Print the module and the trace."""
@@ -264,7 +262,7 @@ class Schedule:
         self, candidates: Sequence[int], probs: Sequence[float], decision: int | None = None
     ) -> ExprRV:
         """One of the candidates by their probabilities; `decision` is the index of the one to take."""
-        index = sampling.categorical(candidates, probs, decision, self._random)
+        index = sampling.categorical(candidates, probs, decision, self._random.source)
         made = ExprRV(candidates[index])
         self._note("sample_categorical", (list(candidates), list(probs)), {"decision": index}, (made,))
         return made
@@ -274,7 +272,7 @@ class Schedule:
     ) -> list[ExprRV]:
         """`n` factors whose product is the loop's extent, the last one at most `max_innermost_factor`."""
         state, var = self._loop(loop)
-        found = sampling.perfect_tile(state, var, n, max_innermost_factor, decision, self._random)
+        found = sampling.perfect_tile(state, var, n, max_innermost_factor, decision, self._random.source)
         made = [ExprRV(f) for f in found]
         kwargs = {"max_innermost_factor": max_innermost_factor, "decision": found}
         self._note("sample_perfect_tile", (loop, n), kwargs, made)

@@ -11,6 +11,30 @@ from relaxlang.ir.prim import IntImm, Var
 from relaxlang.schedule.state import State
 
 
+class Samples:
+    """A source of random numbers, made when the first one is drawn: it takes a while, and most schedules draw none."""
+
+    __slots__ = ("_seed", "_source")
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self._source: Random | None = None
+
+    @property
+    def source(self) -> Random:
+        """The generator."""
+        if self._source is None:
+            self._source = Random(self._seed)
+        return self._source
+
+    def copy(self) -> Samples:
+        """One that gives the same numbers from now on."""
+        made = Samples(self._seed)
+        if self._source is not None:
+            made.source.setstate(self._source.getstate())
+        return made
+
+
 def categorical(candidates: Sequence[int], probs: Sequence[float], decision: int | None, random: Random) -> int:
     """The index of a candidate. RLX1013 when numbers and probabilities do not match."""
     if len(candidates) != len(probs) or not candidates or min(probs) < 0 or sum(probs) <= 0:
