@@ -159,9 +159,9 @@ def transform_weights(plan: Plan, b: Buffers, kind: ForKind) -> Stmt:
             return in_lanes(lane, lanes, (store(b.u, e, i * n + s, p, c, j) for s, e in enumerate(values)))
 
         body = seq(
-            nest([("r", WINDOW, "unroll"), ("s", WINDOW, "unroll")], row),
-            nest([("s", WINDOW, "unroll")], down),
-            nest([("i", n, "unroll")], along),
+            nest([("r", WINDOW), ("s", WINDOW)], row),
+            nest([("s", WINDOW)], down),
+            nest([("i", n)], along),
         )
         extents = ((c, plan.channels), (p, plan.panels), (q, plan.width // lanes))
         outer: dict[Var, PrimExpr] = {v: IntImm(INT64, e) for v, e in extents}
@@ -295,7 +295,7 @@ def recompute(plan: Plan, b: Buffers, places: Sequence[Var]) -> Stmt:
 
     def each(value: Callable[[Var, Var], Stmt]) -> Stmt:
         """A statement for every place in a tile."""
-        return nest([("i", m, "unroll"), ("j", m, "unroll")], lambda i, j: line.run([value(i, j)]))
+        return nest([("i", m), ("j", m)], lambda i, j: line.run([value(i, j)]))
 
     def vector(row: Var, column: Var, k: Var) -> Stmt:
         filter_ = k * lanes + line.lane
