@@ -275,7 +275,8 @@ class BodyElaborator(Evaluator):
             isinstance(t, tree.Starred) for t in target.elements
         ):
             if isinstance(value, prim.Call) and value.op in COORDINATES:
-                value = [part_of(value, k, target.span) for k in range(len(target.elements))]
+                count = len(target.elements)
+                value = [value if count == 1 else part_of(value, k, target.span) for k in range(count)]
             values = self.iterate(value, target.span)
             if len(values) != len(target.elements):
                 raise error("RLX0127", f"{len(target.elements)} names for {len(values)} values", target.span)

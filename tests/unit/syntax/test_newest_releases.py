@@ -173,6 +173,10 @@ def test_pointers_to_tensor_maps() -> None:
         parse('@T.prim_func\ndef f(M: T.Buffer((4,), "tensormap")):\n    T.evaluate(0)\n')
 
 
+def test_one_coordinate_that_is_taken_apart() -> None:
+    assert "tid = T.thread_id([128])\n" in back(kernel("tid, = T.thread_id([128])\nT.ptx.bar.arrive(0, tid)"))
+
+
 def test_memory_of_one_element_is_assigned_by_its_name() -> None:
     text = back(kernel('D = T.alloc_local((1,), "int32")\nD = 1\nD = D[0] + 1'))
     assert "D[0] = 1" in text and "D[0] = D[0] + 1" in text
