@@ -138,15 +138,17 @@ class Sweep:
 
 def sweep_of(realize: BlockRealize, found: Contraction, m: int, lanes: int, processor: Processor) -> Sweep | None:
     """Sweeps that suit a contraction with `m` rows; None when there are no good ones: several reduction axes, few terms
-    or such as whole sweeps do not divide (with conditions in it a sweep is slower than any other way), or a processor
-    without masks."""
+    or such as whole sweeps do not divide (with conditions in it a sweep is slower than any other way), or a single row
+    or lines that whole tiles do not divide, on a processor without masks."""
     axes = realize.block.iter_vars
     depth, n = constant(axes[found.reduce[0]].dom.extent), constant(axes[found.vector].dom.extent)
-    if len(found.reduce) != 1 or depth is None or not processor.has_masks:
+    if len(found.reduce) != 1 or depth is None:
         return None
     few = m <= 2
     step = next((d for d in (WRITTEN_OUT if few else IN_A_LOOP) if depth % d == 0), None)
     if step is None or depth < 4 * step:
         return None
     rows, vectors = (m, 2 * m) if few else tile(m, n, lanes, processor)
+    if not processor.has_masks and (m == 1 or n is None or n % (vectors * lanes)):
+        return None
     return Sweep(rows, vectors, step, few)

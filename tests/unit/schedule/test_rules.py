@@ -63,6 +63,13 @@ def test_few_rows_read_the_other_factor_once(m: int, n: int, k: int) -> None:
     assert ("_rf" in text) == (k != 67)  # no sweeps over a prime number of rows
 
 
+@pytest.mark.parametrize("processor", PROCESSORS[1:])
+@pytest.mark.parametrize("m, n", [(2, 192), (4, 384), (5, 192), (3, 131)])
+def test_few_rows_without_masks(m: int, n: int, processor: Processor) -> None:
+    text = agree(module(MATMUL, M=m, N=n, K=96), processor).script()
+    assert ("_rf" in text) == (n != 131)
+
+
 @pytest.mark.parametrize("m, n", [(1, 300), (2, 170), (8, 17)])
 def test_few_rows_of_few_columns_stay_in_registers(m: int, n: int) -> None:
     text = agree(module(MATMUL, M=m, N=n, K=40)).script()
