@@ -147,10 +147,11 @@ class _Kinds(dict[type, str]):
 _KINDS = _Kinds({tuple: _TUPLE})
 
 
-def _parts(cls: type) -> tuple[str, ...]:
+def _parts(cls: Any) -> tuple[str, ...]:
     """The names of the fields that may hold nodes."""
     try:
-        return cast(Any, cls).PARTS  # type: ignore[no-any-return]
+        parts: tuple[str, ...] = cls.PARTS
+        return parts
     except AttributeError:
         text = f"the IR is walked through from one of its nodes, such as `mod['main']`, not from a `{cls.__name__}`"
         raise TypeError(text) from None
