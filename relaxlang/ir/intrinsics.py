@@ -113,7 +113,7 @@ INTRINSICS: dict[str, Intrinsic] = _table(
     Intrinsic("max_value", 0, "explicit"),
     Intrinsic("q_multiply_shift", 4, "int32"),
     Intrinsic("vscale", 0, "int32"),
-    Intrinsic("ret", 1, "int32", pure=False),
+    Intrinsic("ret", 1, "same", pure=False),
     Intrinsic("undef", 0, "explicit"),
     Intrinsic("assume", 1, "bool", pure=False),
     Intrinsic("address_of", 1, "handle"),

@@ -287,9 +287,8 @@ def _return(ev: BodyElaborator, node: tree.Return, scope: Scope) -> None:
         return
     value = ev.expr(node.value, scope)
     if value is not None:
-        ev.items.append(
-            tir.Evaluate(prim.Call(prim.INT32, "ret", (scalar(value, node.span),), span=node.span), span=node.span)
-        )
+        result = scalar(value, node.span)
+        ev.items.append(tir.Evaluate(prim.Call(result.dtype, "ret", (result,), span=node.span), span=node.span))
 
 
 def _leave(kind: type[tir.Stmt], word: str) -> Callable[[BodyElaborator, tree.Stmt, Scope], None]:

@@ -144,6 +144,8 @@ def block_content(p: Printer, node: tir.Block) -> None:
         source = p.doc(match.source)
         name = p.define(match.buffer, match.buffer.name)
         p.line(concat(name, f" = {p.spell('T.match_buffer')}", p.buffer_fields(match.buffer, first=(source,))))
+        if isinstance(match.buffer.elem_offset, prim.Var):
+            p.slots[match.buffer.elem_offset] = p.slot()
     if node.init is not None:
         p.line("with T.init():")
         scope(p, node.init)

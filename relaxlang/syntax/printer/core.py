@@ -97,6 +97,7 @@ class Printer:
         self.quoting = False
         self.function: relax.Function | None = None
         self.uses: Counter[relax.Var] | None = None
+        self.numbers: set[prim.Var] = set()
         self.values: dict[relax.Var, relax.Expr] = {}
         self.type_vars: dict[str, None] = {}
         self.dimension_names: set[str] = set()

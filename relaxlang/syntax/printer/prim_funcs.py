@@ -59,6 +59,8 @@ def _definition(p: Printer, node: tir.PrimFunc, name: str, symbol: str | None) -
     slot = p.slot()
     for buffer in node.buffer_map.values():
         p.slots[buffer.data] = slot
+        if isinstance(buffer.elem_offset, prim.Var):
+            p.slots[buffer.elem_offset] = slot
     p.lets.clear()
     p.launched.clear()
     for var in list(p.escaped):

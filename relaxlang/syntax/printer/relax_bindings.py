@@ -194,7 +194,7 @@ def emit_function(p: Printer, node: relax.Function, name: str, *, nested: bool, 
         p.dimension_names.clear()
     infos = [param.struct_info for param in node.params]
     for param in node.params:
-        _define_number(p, param)
+        _define_number(p, param, [info for other, info in zip(node.params, infos) if other is not param])
     for info in infos:
         for dim in standing_alone(info):
             p.define_dimension(dim)
@@ -228,12 +228,13 @@ def emit_function(p: Printer, node: relax.Function, name: str, *, nested: bool, 
     p.names.leave()
 
 
-def _define_number(p: Printer, param: relax.Var) -> None:
-    """Since TVM 0.27 a parameter that is a number is the dimension of its name."""
+def _define_number(p: Printer, param: relax.Var, others: list[StructInfo]) -> None:
+    """Since TVM 0.27 a parameter that is a number is the dimension of its name, which another parameter has."""
     info = param.struct_info
     if p.since("tvm-0.27") and isinstance(info, PrimStructInfo) and isinstance(info.value, prim.Var):
-        if p.names.get(info.value) is None:
+        if p.names.get(info.value) is None and any(info.value in standing_alone(other) for other in others):
             p.names.bind(info.value, p.define(param, param.name))
+            p.numbers.add(info.value)
 
 
 def _is_inferred(p: Printer, node: relax.Function) -> bool:

@@ -20,7 +20,7 @@ def _object(p: Printer, node: si.ObjectStructInfo) -> Doc:
 
 @prints(si.PrimStructInfo)
 def _prim(p: Printer, node: si.PrimStructInfo) -> Doc:
-    if node.value is None or (p.since("tvm-0.27") and isinstance(node.value, prim.Var)):
+    if node.value is None or node.value in p.numbers:
         return f'R.Prim("{node.dtype}")'
     return concat("R.Prim(value=", p.dimension(node.value), ")")
 
