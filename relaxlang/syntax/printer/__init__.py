@@ -4,8 +4,8 @@ In: any node of the IR. Out: canonical text, with a source map where one is aske
 TVM 0.11 to 0.22 (`T.block`, `out_sinfo=`), with symbolic dimensions as bare names in signatures.
 
 Reading order: `core` (the state and the dispatch), `names`, `values` (plain data and constants), `exprs` (scalars),
-`stmts`, `blocks`, `prim_funcs` (TensorIR), `types` (struct info), `relax_exprs`, `relax_bindings`, `modules`. The
-layout is `syntax.document`'s, the words of each era `syntax.spellings`'s, numbers and strings `syntax.scalars`'s.
+`stmts`, `blocks`, `prim_funcs` (TensorIR), `types` (struct info), `relax_exprs`, `relax_bindings`, `modules`; `sources`
+and `as_written` are what a print for a release of TVM takes from the source. The layout is `syntax.document`'s, the words of each era `syntax.spellings`'s, numbers and strings `syntax.scalars`'s.
 """
 
 from __future__ import annotations
