@@ -275,10 +275,11 @@ class _Writer:
         extent, first = self.online.extent, Var("first", INT64)
         total = constant(extent)
         if total is None:
-            whole = extent // COLUMNS * COLUMNS
+            few = isinstance(self.place.count, Var)  # what is left of the rows is not worth more code
+            whole = ZERO if few else extent // COLUMNS * COLUMNS
             rest = (extent - whole + (NARROW - 1)) // NARROW
-            wide = self.columns(_Piece(first, COLUMNS), ZERO, extent // COLUMNS)
-            return [wide, self.columns(_Piece(first, NARROW, extent), whole, rest)]
+            wide = [] if few else [self.columns(_Piece(first, COLUMNS), ZERO, extent // COLUMNS)]
+            return [*wide, self.columns(_Piece(first, NARROW, extent), whole, rest)]
         made = [self.columns(_Piece(first, COLUMNS), ZERO, IntImm(INT64, total // COLUMNS))] if total >= COLUMNS else []
         if total % COLUMNS:
             rest = IntImm(INT64, total - total % COLUMNS)
