@@ -149,7 +149,8 @@ class _Conditions(Visitor):
             for term in _conjuncts(node.condition):
                 used = set(free_vars(term))
                 if self.var in used and not any(isinstance(n, BufferLoad) for n in walk(term)):
-                    nested = any(v in used for r in self.inner.values() for v in free_vars((r.min, r.extent)))
+                    loops = used & {self.var, *self.inner}
+                    nested = any(v in loops for r in self.inner.values() for v in free_vars((r.min, r.extent)))
                     if not nested:
                         self.terms.append((term, {v: r for v, r in self.inner.items() if v in used}))
         self.below(node)
