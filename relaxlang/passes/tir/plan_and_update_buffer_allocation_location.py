@@ -25,7 +25,7 @@ class PlanAndUpdateBufferAllocationLocation(PrimFuncPass):
 
         @T.prim_func
         def f(A: T.Buffer((8, 4), "float32"), B: T.Buffer((8, 4), "float32")):
-            row = T.alloc_buffer((4,), "float32")
+            row = T.sblock_alloc_buffer((4,), "float32")
             for i in T.parallel(8):
                 for j in range(4):
                     row[j] = A[i, j]
