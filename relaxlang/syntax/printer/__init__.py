@@ -5,7 +5,8 @@ TVM 0.11 to 0.22 (`T.block`, `out_sinfo=`), with symbolic dimensions as bare nam
 
 Reading order: `core` (the state and the dispatch), `names`, `values` (plain data and constants), `exprs` (scalars),
 `stmts`, `blocks`, `prim_funcs` (TensorIR), `types` (struct info), `relax_exprs`, `relax_bindings`, `modules`; `sources`
-and `as_written` are what a print for a release of TVM takes from the source. The layout is `syntax.document`'s, the words of each era `syntax.spellings`'s, numbers and strings `syntax.scalars`'s.
+and `as_written` are what a print for a release of TVM takes from the source. The layout is `syntax.document`'s, the
+words of each era `syntax.spellings`'s, numbers and strings `syntax.scalars`'s.
 """
 
 from __future__ import annotations
