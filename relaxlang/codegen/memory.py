@@ -41,9 +41,9 @@ def allocated(em: StmtEmitter, s: tir.Allocate) -> Iterator[None]:
         em.own.add(s.buffer_var)
         yield
         return
-    message = f"no memory for the intermediate `{s.buffer_var.name}`"
+    message = f"no memory for the intermediate `{s.name}`"
     if size is not None and size >= 1 << 62:
-        em.fail("RLX5016", f"the intermediate `{s.buffer_var.name}` is larger than any memory", s)
+        em.fail("RLX5016", f"the intermediate `{s.name}` is larger than any memory", s)
     bytes_ = str(max(size, ALIGN) + ALIGN - 1 & -ALIGN) if size is not None else _dynamic_size(em, s, message)
     function = em.module.external("aligned_alloc", "noalias ptr", ["i64", "i64"])
     pointer = em.at.call("noalias ptr", function, ("i64", str(ALIGN)), ("i64", bytes_))

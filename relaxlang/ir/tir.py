@@ -196,6 +196,13 @@ class Allocate(Stmt):
     body: Stmt
     annotations: Mapping[str, object] = EMPTY
 
+    @property
+    def name(self) -> str:
+        """What a program calls the memory: the buffer that is declared over it, else the pointer."""
+        if isinstance(self.body, DeclBuffer) and self.body.buffer.data is self.buffer_var:
+            return self.body.buffer.name
+        return self.buffer_var.name
+
 
 @node
 class AllocConst(Stmt):

@@ -238,9 +238,9 @@ def _allocate(w: StmtWriter, s: tir.Allocate) -> None:
         w.out.add(f"{declare(kind, name)}[{max(1, size // s.dtype.scalar.itemsize)}];")
         w.stmt(s.body)
         return
-    message = f"no memory for the intermediate `{s.buffer_var.name}`"
+    message = f"no memory for the intermediate `{s.name}`"
     if size is not None and size >= 1 << 62:
-        w.fail("RLX5016", f"the intermediate `{s.buffer_var.name}` is larger than any memory", s)
+        w.fail("RLX5016", f"the intermediate `{s.name}` is larger than any memory", s)
     w.needs.uses_heap = True
     name = w.env[s.buffer_var] = w.out.name(s.buffer_var.name)
     if size is None:
