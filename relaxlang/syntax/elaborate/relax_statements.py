@@ -220,9 +220,9 @@ class Body:
         words = {t.id if isinstance(t, tree.Name) else "_" for t in targets_of(stmt)}
         name = words.pop() if len(words) == 1 else "_"
         self.run((stmt,), scope)
-        bound = scope.names.get(name)
         if self.function.faulty:
             return name
+        bound = self.value if isinstance(stmt, tree.ExprStmt) else scope.names.get(name)
         if not isinstance(bound, relax.Expr):
             self.ev.unit.report(
                 error(
@@ -326,7 +326,7 @@ def _expr_stmt(body: Body, node: tree.ExprStmt, scope: Scope) -> None:
     value = body.ev.evaluate(node.value, scope)
     if isinstance(value, (relax.Expr, CastValue)):
         _check_used(body, value, node.span)
-        scope.names["_"] = body.ev.emit(value, "_", span=node.span)
+        body.value = body.ev.emit(value, "_", span=node.span)
     elif value is not None:
         raise error("RLX0315", f"{describe(value)} alone is no statement", node.span)
 

@@ -333,3 +333,17 @@ def main(c: R.Tensor({shape}, "bool"), x: R.Tensor((3,), "float32")):
         np.testing.assert_array_equal(vm["main"](np.full(shape, c), x), want)
     with pytest.raises(DiagnosticError, match="a condition is a bool"):
         parse(text.replace(f"{shape}", "(2,)", 1))
+
+
+def test_a_branch_may_end_with_an_effect() -> None:
+    text = """
+@R.function(pure=False)
+def main(c: R.Tensor((), "bool"), x: R.Object):
+    if c:
+        R.call_packed("a", x)
+    else:
+        R.call_packed("b", x)
+    return x
+"""
+    mod = parse(text)
+    assert structural_equal(parse(mod.script()), mod)
