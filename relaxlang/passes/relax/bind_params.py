@@ -16,6 +16,7 @@ from relaxlang.ir.struct_info import TensorStructInfo
 from relaxlang.ir.visit import Rewriter, on
 from relaxlang.passes.base import Pass, PassContext
 from relaxlang.passes.bindings import specialize
+from relaxlang.runtime.ndarray import array as array_of
 from relaxlang.runtime.ndarray import as_tensor
 
 
@@ -34,7 +35,10 @@ class BindParams(Pass):
 
 
 def bind_params(mod: IRModule, func_name: str, params: Mapping[str, Any]) -> IRModule:
-    """A module with parameters of one function bound to arrays: a diagnostic for a name or shape that does not fit."""
+    """A module with parameters of one function bound to arrays: a diagnostic for a name or shape that does not fit.
+
+    The values are those of this moment: arrays are copied unless they are read-only.
+    """
     if not isinstance(params, Mapping):
         fail("RLX0454", f"parameters are bound by name: a mapping to arrays, not `{type(params).__name__}`")
     if not params:
@@ -56,7 +60,10 @@ def bind_params(mod: IRModule, func_name: str, params: Mapping[str, Any]) -> IRM
             )
         if not isinstance(array, (np.ndarray, np.generic, bool, int, float)) and not hasattr(array, "__dlpack__"):
             fail("RLX3112", f"the parameter `{name}` is bound to a `{type(array).__name__}`, which is no array")
-        constant = relax.Constant(as_tensor(array).numpy(), span=names[name].span)
+        tensor = as_tensor(array).numpy()
+        if tensor.flags.writeable:  # whoever has it may write to it, and nobody writes to constants
+            tensor = array_of(tensor).numpy()
+        constant = relax.Constant(tensor, span=names[name].span)
         _match(name, names[name].struct_info, constant, dims)
         values[names[name]] = constant
     bound = func.replace(params=tuple(p for p in func.params if p not in values), body=_Replace(values)(func.body))

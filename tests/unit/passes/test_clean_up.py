@@ -411,3 +411,26 @@ def test_large_constants_are_folded_by_compiled_code() -> None:
     assert kernels == ["matmul"]
     run = relaxlang.VirtualMachine(relaxlang.build(mod, params={"w": w}), relaxlang.cpu())["main"]
     assert_same(run(x), x @ np.exp(w.T), rtol=1e-4, atol=1e-3)
+
+
+# --- BindParams -------------------------------------------------------------------------------------------------------
+def test_bound_parameters_keep_the_values_they_had() -> None:
+    mod = module(
+        """
+        @R.function
+        def main(x: R.Tensor((4,), "float32"), w: R.Tensor((4,), "float32"), b: R.Tensor((4,), "float32")):
+            y = R.add(R.multiply(x, w), b)
+            return y
+        """
+    )
+    x, w, b = array(4), array(4), array(4)
+    want = x * w + b
+    b.flags.writeable = False
+    bound = tr.BindParams(params=(("w", w), ("b", b)))(mod)
+    run = relaxlang.VirtualMachine(relaxlang.build(bound), relaxlang.cpu())["main"]
+    w[:] = 0
+    assert_same(run(x), want)
+    constants = [
+        a.data for c in bound["main"].body.blocks[0].bindings for a in c.value.args if isinstance(a, relax.Constant)
+    ]
+    assert any(np.shares_memory(c, b) for c in constants), "read-only arrays are not copied"
