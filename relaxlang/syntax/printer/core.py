@@ -295,7 +295,10 @@ class Printer:
             return False
         if offset.dtype is not (buffer.shape[0].dtype if buffer.shape else prim.INT32):
             return False
-        self.names.bind(offset, f"{self.names.get(buffer)}.elem_offset", lasting=lasting)
+        name = self.names.get(buffer)
+        if self.options.dialect is None and offset.name != f"{name}_elem_offset":  # what reading would name it
+            return False
+        self.names.bind(offset, f"{name}.elem_offset", lasting=lasting)
         return True
 
     def dims(self, values: tuple[prim.PrimExpr, ...]) -> Doc:
