@@ -18,13 +18,14 @@ from collections.abc import Callable
 
 from relaxlang.base.diagnostics import DiagnosticError
 from relaxlang.ir.module import IRModule
-from relaxlang.ir.prim import PrimExpr
+from relaxlang.ir.prim import HANDLE, PrimExpr, Var
 from relaxlang.ir.tir import Block, BlockRealize, IfThenElse, PrimFunc, Stmt
 from relaxlang.schedule.access import fill_regions
 from relaxlang.schedule.rules.analysis import is_plain, work
 from relaxlang.schedule.rules.contraction import schedule_contraction
 from relaxlang.schedule.rules.inline import inline_all
 from relaxlang.schedule.rules.lanes import try_in_lanes
+from relaxlang.schedule.rules.online_softmax import Instead
 from relaxlang.schedule.rules.plain_loops import with_plain_loops
 from relaxlang.schedule.rules.processor import Processor
 from relaxlang.schedule.rules.reduction import schedule_reduction
@@ -81,7 +82,10 @@ def _either(condition: PrimExpr, one: PrimFunc, other: PrimFunc) -> PrimFunc:
     for func, name in ((one, "few"), (other, "many")):
         assert isinstance(func.body, BlockRealize)
         ways.append(func.body.replace(block=func.body.block.replace(name_hint=name, reads=None, writes=None)))
-    root = Block((), (), (), "root", IfThenElse(condition, *ways))
+    # Each way has memory of its own for what both compute first.
+    shared = one.body.block.alloc_buffers if isinstance(one.body, BlockRealize) else ()
+    own = {b: b.replace(data=Var(b.data.name, HANDLE, b.data.pointer)) for b in shared}
+    root = Block((), (), (), "root", IfThenElse(condition, Instead(own)(ways[0]), ways[1]))
     return normalized(one.replace(body=fill_regions(BlockRealize((), TRUE, root))))
 
 

@@ -267,7 +267,7 @@ class _Writer:
         o = self.online
         begin = self.scheduled([self.cleared(b) for b in (o.top, *o.sums)])
         end = self.scheduled([nest(b, o.stages, self.place, self.buffers) for b in o.after])
-        made: Stmt = _Same(self.same)(seq(begin, *self.pieces(), end))
+        made: Stmt = Instead(self.same)(seq(begin, *self.pieces(), end))
         return made
 
     def pieces(self) -> list[Stmt]:
@@ -463,8 +463,8 @@ def _alike(name: str, buffer: Buffer) -> Buffer:
     return buffer.replace(name=name, data=Var(name, HANDLE, buffer.data.pointer))
 
 
-class _Same(Rewriter):
-    """Puts one buffer in the place of another that stood for it while schedules were looked for."""
+class Instead(Rewriter):
+    """Puts buffers in the places of others."""
 
     def __init__(self, same: Mapping[Buffer, Buffer]) -> None:
         self.same = same
