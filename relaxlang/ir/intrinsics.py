@@ -148,7 +148,9 @@ CARRIED: frozenset[str] = frozenset(
     texture2d_load texture2d_store thread_return tvm_bmma_sync tvm_fill_fragment tvm_global_barrier_kinit
     tvm_load_matrix_sync tvm_mma_sync tvm_store_matrix_sync tvm_thread_context tvm_warp_activemask tvm_warp_shuffle
     tvm_warp_shuffle_down tvm_warp_shuffle_up check_return tvm_intrin_call nd_mem_alloc_with_scope prefetch
-    TileLayout ComposeLayout SwizzleLayout S R device_entry hint tvm_warp_shuffle_xor
+    TileLayout ComposeLayout SwizzleLayout S R device_entry hint tvm_warp_shuffle_xor filter selector ptr_byte_offset
+    tensormap_encode_tiled tvm_kernel_replace_point cooperative_tensor_fill cooperative_tensor_load
+    cooperative_tensor_multiply_accumulate cooperative_tensor_store
     """.split()
 ).union(COORDINATES)
 """Intrinsics of the languages for GPU kernels, which no back end here runs. They are read and printed as they are
@@ -159,7 +161,8 @@ TENSORMAP = DType("handle", 64, 1, "tensormap")
 
 CARRIED_NAMESPACES: frozenset[str] = frozenset(
     (
-        "ptx ptx_legacy s_tir cuda metal nvshmem tile tmem warp warpgroup cluster cta_group smem simdgroup nki webgpu"
+        "ptx ptx_legacy s_tir cuda metal nvshmem tile tmem thread warp wg warpgroup cta cluster cta_group smem "
+        "simdgroup nki webgpu"
     ).split()
 )
 """Namespaces below `T` of the languages for GPU kernels; what is in them is carried too, as `ptx.mma`."""

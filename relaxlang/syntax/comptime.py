@@ -21,7 +21,7 @@ from relaxlang.base.suggest import suggestion
 from relaxlang.ir import prim, tir
 from relaxlang.ir.prim import PrimExpr
 from relaxlang.syntax import tree
-from relaxlang.syntax.comptime_builtins import BUILTINS
+from relaxlang.syntax.comptime_builtins import BUILTINS, METHODS, method
 from relaxlang.syntax.comptime_values import (
     MAX_SIZE,
     MAX_STEPS,
@@ -32,14 +32,13 @@ from relaxlang.syntax.comptime_values import (
     Scope,
     Value,
     as_dtype,
+    as_key,
     bind_parameters,
     check_fits,
     check_shift,
     converted,
     describe,
     error,
-    format_text,
-    join_text,
     negate,
     plain_binary,
     silent,
@@ -95,7 +94,7 @@ class Evaluator:
     def prim_binary(self, op: str, a: Any, b: Any, span: Span | None) -> PrimExpr:
         """`a op b` where at least one side is a scalar expression."""
         for side in (a, b):
-            if not isinstance(side, (PrimExpr, int, float)):
+            if not isinstance(side, (PrimExpr, int, float)) or isinstance(side, prim.StringImm):
                 raise error("RLX0112", f"`{op}` needs numbers, not {describe(side)}", span)
         for side, other in ((a, b), (b, a)):
             if type(side) is int and isinstance(other, PrimExpr):
@@ -140,8 +139,11 @@ class Evaluator:
     def truth(self, value: Any, span: Span | None) -> bool:
         """Whether a compile-time value counts as true; a scalar known only at run time is an error."""
         if isinstance(value, PrimExpr):
-            if isinstance(value, prim.IntImm):
-                return value.value != 0
+            from relaxlang.arith.analyzer import Analyzer  # loaded when first needed
+
+            known = value if isinstance(value, prim.IntImm) else Analyzer().simplify(value)  # `A.shape[0] == 8`
+            if isinstance(known, prim.IntImm):
+                return known.value != 0
             raise error(
                 "RLX0121",
                 "the condition is not known while compiling",
@@ -156,18 +158,18 @@ class Evaluator:
         """`value.name`."""
         if isinstance(value, Value):
             return value.attribute(self, name, span)
-        method = METHODS.get((type(value), name))
-        if method is not None:
-            return method(value)
+        found = METHODS.get((type(value), name))
+        if found is not None:
+            return found(value)
         if isinstance(value, tir.Buffer) and name in _BUFFER_FIELDS:
             return _BUFFER_FIELDS[name](value)
         if isinstance(value, PrimExpr) and name == "dtype":
             return value.dtype
         if isinstance(value, PrimExpr) and name == "astype":
-            return Builtin(
-                "astype", lambda ev, args, kwargs, node: prim.Cast(as_dtype(args[0], node.span), value, span=node.span)
+            return method(
+                "astype", 1, 1, lambda ev, node, of: prim.Cast(as_dtype(of, node.span), value, span=node.span)
             )
-        known = [method for kind, method in METHODS if isinstance(value, kind)]
+        known = [attr for kind, attr in METHODS if isinstance(value, kind)]
         known += _BUFFER_FIELDS if isinstance(value, tir.Buffer) else ()
         known += ("dtype", "astype") if isinstance(value, PrimExpr) else ()
         raise error("RLX0102", f"{describe(value)} has no attribute `{name}`", span, **suggestion(name, known, span))
@@ -190,7 +192,7 @@ class Evaluator:
                 raise error("RLX0123", f"index {at} is out of range for length {len(value)}", span)
             return value[at]
         if isinstance(value, dict):
-            if index not in value:
+            if as_key(index, span) not in value:
                 raise error("RLX0123", f"the dict has no key {index!r}", span)
             return value[index]
         raise error("RLX0110", f"{describe(value)} cannot be indexed", span)
@@ -276,19 +278,6 @@ _BUFFER_FIELDS: dict[str, Callable[[tir.Buffer], Any]] = {
     "elem_offset": lambda b: prim.const(0, "int32") if b.elem_offset is None else b.elem_offset,
     "name": lambda b: b.name, "ndim": lambda b: b.ndim,
 }  # fmt: skip
-METHODS: dict[tuple[type, str], Callable[[Any], Any]] = {
-    (str, "find"): lambda s: Builtin("find", lambda ev, args, kwargs, node: s.find(str(args[0]))),
-    (str, "join"): lambda s: Builtin(
-        "join", lambda ev, args, kwargs, node: join_text(s, ev.iterate(args[0], node.span), node.span)
-    ),
-    (str, "format"): lambda s: Builtin("format", lambda ev, args, kwargs, node: format_text(s, args, node.span)),
-    (dict, "items"): lambda d: Builtin("items", lambda ev, args, kwargs, node: list(d.items())),
-    (dict, "keys"): lambda d: Builtin("keys", lambda ev, args, kwargs, node: list(d)),
-    (dict, "values"): lambda d: Builtin("values", lambda ev, args, kwargs, node: list(d.values())),
-    (dict, "get"): lambda d: Builtin("get", lambda ev, args, kwargs, node: d.get(*args)),
-    (DType, "bits"): lambda d: d.bits,
-    (DType, "lanes"): lambda d: d.lanes,
-}
 
 
 # --- evaluation of each node ------------------------------------------------------------------------------------------
@@ -404,7 +393,7 @@ def _comprehension(ev: Evaluator, node: tree.ComprehensionExpr, scope: Scope) ->
     def run(depth: int, inner: Scope) -> None:
         if depth == len(node.generators):
             element = ev.expr(node.element, inner)
-            results.append(element if node.key is None else (ev.expr(node.key, inner), element))
+            results.append(element if node.key is None else (as_key(ev.expr(node.key, inner), node.key.span), element))
             return
         generator = node.generators[depth]
         for value in ev.iterate(ev.expr(generator.iterable, inner), generator.iterable.span):
@@ -449,12 +438,15 @@ def _dict(ev: Evaluator, node: tree.DictExpr, scope: Scope) -> Any:
     made: dict[Any, Any] = {}
     for key, value in zip(node.keys, node.values):
         if key is None:
-            made.update(ev.expr(value, scope))
+            more = ev.expr(value, scope)
+            if not isinstance(more, dict):
+                raise error("RLX0112", f"`**` needs a dict, not {describe(more)}", value.span)
+            made.update(more)
         else:
             name = ev.expr(key, scope)
             if not isinstance(name, (str, int, float, tuple, PrimExpr, DType, type(None))):
                 raise error("RLX0112", f"{describe(name)} cannot be the key of a dict", key.span)
-            made[name] = ev.expr(value, scope)
+            made[as_key(name, key.span)] = ev.expr(value, scope)
     return made
 
 

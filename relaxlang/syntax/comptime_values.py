@@ -266,6 +266,15 @@ _DTYPE_NAMES = (
 ).split()
 
 
+def as_key(value: Any, span: Span | None) -> Any:
+    """A value that can be the key of a dict."""
+    try:
+        hash(value)
+    except TypeError:
+        raise error("RLX0112", f"{describe(value)} cannot be the key of a dict", span) from None
+    return value
+
+
 def describe(value: Any) -> str:
     """A few words for a value in a message."""
     if isinstance(value, Value):

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 VIEWS = frozenset("view sub permute local tile rearrange elem_offset_of".split())
 """Attributes of buffers since TVM 0.26 that make another buffer of the same memory, by its layout."""
 
+WHOLE = ("Tx.", "tile.", "thread.", "warp.", "wg.", "warpgroup.", "cta.", "cluster.")
+"""What begins the names of calls that work on tiles: a buffer among their arguments is one, not its pointer."""
+
 
 class Opaque(Value):
     """An intrinsic that is carried as it is written: one of `ir.intrinsics.CARRIED`, or, in a module that is read
@@ -51,7 +54,7 @@ class Opaque(Value):
     def call(self, ev: Evaluator, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> Any:
         name, given = self.name.removeprefix("T."), kwargs.pop("dtype", None)
         of = carried_type(name, args) if given is None else prim.VOID if given == "" else as_dtype(given, node.span)
-        whole = name.startswith(("Tx.", "tile."))  # there a buffer stands for itself, elsewhere for its pointer
+        whole = name.startswith(WHOLE)  # there a buffer stands for itself, elsewhere for its pointer
         values = [carried(a, node.span, whole) for a in args]
         for key, value in kwargs.items():
             values.append(_made("keyword", (prim.StringImm(key), carried(value, node.span, whole)), node.span))

@@ -33,7 +33,9 @@ def _has_effect(call: relax.Call, functions: dict[str, AnyFunc], impure: set[str
     op = call.op
     if isinstance(op, relax.Op):
         core = CORE_OPS.get(op.name)
-        return not (core.pure or core.quiet) if core is not None else not operators.is_pure(op.name)
+        if core is not None:
+            return not (core.pure or core.quiet)
+        return operators.has(op.name) and not operators.is_pure(op.name)  # of an unknown one nothing is known
     if isinstance(op, relax.GlobalVar):
         callee = functions.get(op.name)
         return not (isinstance(callee, relax.Function) and callee.is_pure) or op.name in impure

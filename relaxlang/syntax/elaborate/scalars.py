@@ -140,11 +140,20 @@ def lanes_of(value: Any, span: Span | None) -> int:
 
 # --- operators by name ------------------------------------------------------------------------------------------------
 def _binary(name: str, kind: type[prim.BinaryOp] | type[prim.CmpOp]) -> None:
+    called = name.split()[0]
+
     def make(ev: Evaluator, node: tree.Call, a: Any, b: Any, span: Any = None) -> PrimExpr:
+        _numbers(called, (a, b), node.span)
         left, right = prim.match(operand(a, node.span, b), operand(b, node.span, a))
         return kind(left, right, span=node.span)
 
     names(*name.split())(make)
+
+
+def _numbers(called: str, sides: Sequence[Any], span: Span | None) -> None:
+    for side in sides:
+        if isinstance(side, (str, prim.StringImm)):
+            raise error("RLX0112", f"`T.{called}` needs numbers, not {describe(side)}", span)
 
 
 def operand(value: Any, span: Span | None, *others: Any) -> Any:
@@ -220,7 +229,8 @@ def _let(ev: Evaluator, node: tree.Call, expr: Any, where: Any) -> PrimExpr:
     for var, value in reversed(list(where.items())):
         if not isinstance(var, prim.Var):
             raise error("RLX0116", f"`where` binds variables, not {describe(var)}", node.span)
-        body = prim.Let(var, scalar(value, node.span, var.dtype), body, span=node.span)
+        bound = converted(var.dtype, scalar(value, node.span, var.dtype), node.span)  # as a let is
+        body = prim.Let(var, bound, body, span=node.span)
     return body
 
 
@@ -341,6 +351,7 @@ def intrinsic(row: Intrinsic, args: list[Any], span: Span | None) -> PrimExpr:
         left, right = prim.match(operand(args[1], span, args[2]), operand(args[2], span, args[1]))
         return prim.Call(left.dtype, row.name, (scalar(args[0], span, prim.BOOL), left, right), span=span)
     if row.result == "same" and row.arity == 2:
+        _numbers(row.name, args, span)
         first, second = args
         values: tuple[PrimExpr, ...] = prim.match(operand(first, span, second), operand(second, span, first))
     else:

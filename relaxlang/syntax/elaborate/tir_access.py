@@ -11,7 +11,7 @@ from relaxlang.ir import prim, tir
 from relaxlang.ir.intrinsics import is_view
 from relaxlang.ir.prim import PrimExpr
 from relaxlang.syntax import tree
-from relaxlang.syntax.comptime import Evaluator, as_dtype, error
+from relaxlang.syntax.comptime import Evaluator, as_dtype, describe, error
 from relaxlang.syntax.elaborate.native import Names
 from relaxlang.syntax.elaborate.scalars import scalar
 
@@ -62,10 +62,8 @@ _MASKS = {"r": 1, "w": 2, "rw": 3, "wr": 3}
 
 def access_ptr(ev: Evaluator, node: tree.Call, buffer: tir.Buffer, args: list[Any], kwargs: dict[str, Any]) -> PrimExpr:
     """`A.access_ptr("r", offset=0, extent=None)`: a pointer into a buffer, for so many elements, to read or write."""
-    fields = dict(zip(("access_mask", "ptr_type", "content_lanes", "offset", "extent"), args)) | kwargs
-    mask = fields.get("access_mask")
-    if mask not in _MASKS:
-        raise error("RLX0116", '`access_ptr` takes "r", "w" or "rw"', node.span)
+    fields = _fields("access_ptr", "access_mask ptr_type content_lanes offset extent", args, kwargs, node)
+    mask = _mask(fields.get("access_mask"), node)
     offset: Any = scalar(fields.get("offset", 0), node.span)
     if buffer.elem_offset is not None:
         offset = buffer.elem_offset + offset
@@ -75,16 +73,38 @@ def access_ptr(ev: Evaluator, node: tree.Call, buffer: tir.Buffer, args: list[An
         for dim in buffer.shape:
             size = dim * size
         extent = size - offset
-    lanes = int(fields.get("content_lanes", 1))
+    lanes = fields.get("content_lanes", 1)
+    if not isinstance(lanes, int) or lanes < 1:
+        raise error("RLX0116", f"`content_lanes` is a positive integer, not {describe(lanes)}", node.span)
     of = buffer.dtype if lanes == 1 else buffer.dtype.with_lanes(lanes)
     element = prim.Call(of, "type_annotation", (), span=node.span)
-    values = (element, buffer.data, offset, scalar(extent, node.span), prim.const(_MASKS[str(mask)], "int32"))
+    values = (element, buffer.data, offset, scalar(extent, node.span), prim.const(mask, "int32"))
     return prim.Call(prim.HANDLE, "tvm_access_ptr", values, span=node.span)
+
+
+def _fields(method: str, parameters: str, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> dict[str, Any]:
+    """The arguments of a method by the names of its parameters."""
+    known = parameters.split()
+    if len(args) > len(known):
+        raise error("RLX0113", f"`{method}` takes at most {len(known)} arguments, {len(args)} were given", node.span)
+    for keyword in node.keywords:
+        if keyword.name not in known or keyword.name in known[: len(args)]:
+            word = "gets `{}` twice" if keyword.name in known else "has no parameter `{}`"
+            raise error("RLX0114", f"`{method}` {word.format(keyword.name)}", node.span)
+    return dict(zip(known, args)) | kwargs
+
+
+def _mask(given: Any, node: tree.Call) -> int:
+    """1 to read, 2 to write, 3 for both: what may be said in letters, too."""
+    mask = _MASKS.get(given) if isinstance(given, str) else given
+    if isinstance(mask, bool) or not isinstance(mask, int) or not 1 <= mask <= 3:
+        raise error("RLX0116", '`access_ptr` takes "r", "w" or "rw"', node.span)
+    return mask
 
 
 def vload(ev: Evaluator, node: tree.Call, buffer: tir.Buffer, args: list[Any], kwargs: dict[str, Any]) -> PrimExpr:
     """`A.vload([i, j], "float32x4", predicate=None)`: a load of an element or, with lanes in the type, of a vector."""
-    fields = dict(zip(("begin", "dtype", "predicate"), args)) | kwargs
+    fields = _fields("vload", "begin dtype predicate", args, kwargs, node)
     of = fields.get("dtype")
     lanes = 1 if of in (None, "") else as_dtype(of, node.span).lanes // buffer.dtype.lanes
     indices = indices_of(buffer, fields.get("begin", ()), node.span, lanes)
@@ -95,7 +115,7 @@ def vload(ev: Evaluator, node: tree.Call, buffer: tir.Buffer, args: list[Any], k
 def vstore(ev: Evaluator, node: tree.Call, buffer: tir.Buffer, args: list[Any], kwargs: dict[str, Any]) -> tir.Stmt:
     """`A.vstore([i, j], value, predicate=None)`: a store of an element, or of a vector with a `T.Ramp` as last
     index."""
-    fields = dict(zip(("begin", "value", "predicate"), args)) | kwargs
+    fields = _fields("vstore", "begin value predicate", args, kwargs, node)
     value = scalar(fields.get("value"), node.span, buffer.dtype)
     indices = indices_of(buffer, fields.get("begin", ()), node.span, value.dtype.lanes // buffer.dtype.lanes)
     where = fields.get("predicate")

@@ -269,7 +269,8 @@ def _let_stmt(ev: Evaluator, node: tree.Call, *args: Any, type_annotation: Any =
     if len(args) == 3:
         if not isinstance(args[0], prim.Var):
             raise error("RLX0116", "`T.let` takes a variable, its value and the body", node.span)
-        return prim.Let(args[0], scalar(args[1], node.span, args[0].dtype), scalar(args[2], node.span), span=node.span)
+        bound = prim.cast(scalar(args[1], node.span, args[0].dtype), args[0].dtype)
+        return prim.Let(args[0], bound, scalar(args[2], node.span), span=node.span)
     if len(args) == 2:
         var, value = args
         if isinstance(var, Fresh):
@@ -332,6 +333,12 @@ def _break(ev: Evaluator, node: tree.Call) -> tir.Stmt:
 @names("continue_loop", "Continue")
 def _continue(ev: Evaluator, node: tree.Call) -> tir.Stmt:
     return tir.Continue(span=node.span)
+
+
+@names("Return")
+def _return(ev: Evaluator, node: tree.Call, value: Any) -> tir.Stmt:
+    result = scalar(value, node.span)
+    return tir.Evaluate(prim.Call(result.dtype, "ret", (result,), span=node.span), span=node.span)
 
 
 @names("meta_var")

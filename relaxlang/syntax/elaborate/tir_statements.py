@@ -34,6 +34,8 @@ def _expr_stmt(ev: BodyElaborator, node: tree.ExprStmt, scope: Scope) -> None:
     if value is None:
         return
     if isinstance(value, tir.Stmt):
+        if isinstance(value, (tir.Break, tir.Continue)):
+            _check_in_loop(ev, type(value).__name__.lower(), node.span)
         ev.items.append(value)
     elif isinstance(value, Pending):
         value.declare(ev, "v", node.span)
@@ -293,11 +295,15 @@ def _return(ev: BodyElaborator, node: tree.Return, scope: Scope) -> None:
 
 def _leave(kind: type[tir.Stmt], word: str) -> Callable[[BodyElaborator, tree.Stmt, Scope], None]:
     def make(ev: BodyElaborator, node: tree.Stmt, scope: Scope) -> None:
-        if ev.loop_depth == 0:
-            raise error("RLX0319", f"`{word}` stands only inside a loop", node.span)
+        _check_in_loop(ev, word, node.span)
         ev.items.append(kind(span=node.span))
 
     return make
+
+
+def _check_in_loop(ev: BodyElaborator, word: str, span: Span | None) -> None:
+    if ev.loop_depth == 0:
+        raise error("RLX0319", f"`{word}` stands only inside a loop", span)
 
 
 def _function(ev: BodyElaborator, node: tree.FunctionDef, scope: Scope) -> None:

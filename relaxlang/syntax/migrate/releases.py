@@ -75,7 +75,8 @@ _ROWS: tuple[tuple[Life, str], ...] = (
      "T.ptx_arrive_barrier T.ptx_arrive_barrier_expect_tx T.ptx_commit_group T.ptx_cp_async T.ptx_cp_async_barrier "
      "T.ptx_cp_async_bulk T.ptx_init_barrier_thread_count T.ptx_ldg32 T.ptx_ldmatrix T.ptx_mma T.ptx_mma_sp "
      "T.ptx_wait_barrier T.ptx_wait_group T.create_barriers T.mma_fill T.mma_store"),
-    (Life("tvm-0.25"), "T.ptx T.cuda T.nki T.tile T.tmem T.smem T.warp T.warpgroup T.cluster T.cta_group Tx"),
+    (Life("tvm-0.25"), "T.ptx T.cuda T.nki T.tile T.tmem T.smem T.warp T.warpgroup T.cluster T.cta_group Tx T.cta T.wg "
+     "T.thread T.filter T.selector T.ptr_byte_offset"),
     (Life("tvm-0.16", "tvm-0.20"), "T.e4m3_float8 T.e5m2_float8"),
     (Life("tvm-0.20"), "T.float8_e4m3fn T.float8_e5m2"),
     (Life(None, "tvm-0.27"), "T.texture2d_load T.texture2d_store T.mem_copy T.dma_copy T.dma_wait T.dma_start_group "

@@ -83,6 +83,18 @@ def test_scalars_build_nodes() -> None:
         ("n / 2", "RLX0306"),
         ("[i for i, j in [(1, 2, 3)]]", "RLX0127"),
         ("n << 64", "RLX0308"),
+        ("sum()", "RLX0113"),
+        ("any([], [])", "RLX0113"),
+        ("min()", "RLX0113"),
+        ("min(1, 2, key=abs)", "RLX0114"),
+        ("max((1, 2), 'x')", "RLX0116"),
+        ("max(n, [1])", "RLX0116"),
+        ("n.astype()", "RLX0113"),
+        ("'a'.find()", "RLX0113"),
+        ("{}.get([1])", "RLX0112"),
+        ("{1: 2}[[1]]", "RLX0112"),
+        ("{k: 1 for k in [[1]]}", "RLX0112"),
+        ("{**3}", "RLX0112"),
     ],
 )
 def test_errors(text: str, code: str) -> None:
@@ -105,6 +117,10 @@ def test_steps_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(DiagnosticError) as raised:
         evaluate("[i for i in range(1000) for j in range(1000)]")
     assert raised.value.diagnostics[0].code == "RLX0120"
+
+
+def test_a_scalar_with_one_value_is_a_condition() -> None:
+    assert evaluate("1 if n - n + 2 == 2 else 0") == 1
 
 
 def test_long_chains_need_no_stack() -> None:

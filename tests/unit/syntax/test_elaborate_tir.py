@@ -2,7 +2,7 @@
 
 import pytest
 
-from relaxlang import DiagnosticError, parse
+from relaxlang import DiagnosticError, assert_structural_equal, parse
 from relaxlang.ir import prim, tir
 
 HEAD = '@T.prim_func\ndef f(A: T.Buffer((16, 8), "float32"), B: T.Buffer((16,), "int32"), n: T.int32):\n'
@@ -264,3 +264,29 @@ def test_calls_of_operators_by_name(call: str, code: str) -> None:
     assert codes(HEAD + f"    T.evaluate({call})\n") == [code]
     made = func('A[0, 0] = T.Call(tvm.ir.Op.get("tirx.exp"), [A[0, 0]], ret_ty="float32")').body
     assert isinstance(made, tir.BufferStore) and isinstance(made.value, prim.Call) and made.value.op == "exp"
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("T.break_loop()", "RLX0319"),
+        ("T.Continue()", "RLX0319"),
+        ('T.evaluate(A.access_ptr("r", ofset=1))', "RLX0114"),
+        ("T.evaluate(A.access_ptr([1]))", "RLX0116"),
+        ('T.evaluate(A.access_ptr("r", content_lanes="x"))', "RLX0116"),
+        ('A.vstore([0, 0], A.vload([0, 1], "float32", None, 1))', "RLX0113"),
+        ('B[0] = T.bitwise_xor("x", 1)', "RLX0112"),
+        ('T.evaluate(T.GE(n, "x"))', "RLX0112"),
+    ],
+)
+def test_calls_that_do_not_fit(line: str, code: str) -> None:
+    assert codes(HEAD + f"    {line}\n") == [code]
+
+
+def test_values_that_are_bound_in_expressions_have_the_type_of_the_variable() -> None:
+    made = stored("T.Let(n, where={n: 2.5})")
+    assert isinstance(made, prim.Let) and made.value.dtype == made.var.dtype
+
+
+def test_returning_by_name() -> None:
+    assert_structural_equal(func("T.Return(n)"), func("return n"))

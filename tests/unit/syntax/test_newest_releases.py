@@ -32,6 +32,8 @@ def kernel(body: str) -> str:
         ("x, y = T.cta_id([4, 2])\nT.evaluate(x + y)", "x, y = T.cta_id([4, 2])"),
         ('T.ptx["ld.global::x.v2"](A[0], 4)', 'T.ptx["ld.global::x.v2"](A[0], 4)'),
         ("T.evaluate(T.address_of(A))", "T.address_of(A[0])"),
+        ("tx = T.thread_id([32])\nif T.filter(tx, 0, 4):\n    T.cta.copy(A, B)", "T.cta.copy(A, B)"),
+        ('with T.wg():\n    T.evaluate(T.ptr_byte_offset(A.data, 4, "float32"))', "with T.wg():"),
         ("A[0] = T.ptx.max_f32(A[1], B[0])", "A[0] = T.ptx.max_f32(A[1], B[0])"),
         (
             'C = T.alloc_buffer((4,), scope="trn.psum", allocated_addr=[0, 8])\nT.evaluate(C[0])',

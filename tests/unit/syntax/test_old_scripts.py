@@ -4,7 +4,9 @@ import pytest
 
 import relaxlang
 from relaxlang.base.diagnostics import DiagnosticError
+from relaxlang.base.dtype import dtype
 from relaxlang.ir import relax
+from relaxlang.ir.struct_info import TensorStructInfo
 
 OLD = """
 @I.ir_module
@@ -105,3 +107,20 @@ def main(x: R.Tensor((4,), "float32")):
     script = relaxlang.parse(text).script()
     for name in ("alloc_storage(R.shape([16])", "alloc_tensor(s, R.prim_value(0), R.shape([4])", "kill_tensor(t)"):
         assert f"R.memory.{name}" in script
+
+
+def test_a_statement_without_a_name_leaves_the_wildcard():
+    text = """
+@tvm.script.ir_module
+class M:
+    @R.function
+    def f(x: Tensor[_, "float32"]) -> Object:
+        relax.match_shape((a, b), x.shape)
+        return relax.call_packed("my.fn", x, type_args=(Tensor[_, "float32"]))
+"""
+    assert relaxlang.parse(text)["f"].body.struct_info == TensorStructInfo(None, dtype("float32"))
+
+
+def test_purity_of_unknown_operators():
+    mod = relaxlang.parse(OLD.replace("R.exp", "R.no_such"), check=False)
+    assert "R.no_such(x)" in mod.script()
