@@ -358,11 +358,12 @@ def structural_hash(node: Any, *, elements: bool = True) -> int:
 
 
 class _Hash:
-    """The state of one hash: variables are numbered where they are matched."""
+    """The state of one hash: variables are numbered where they are matched, anew each time."""
 
     def __init__(self, elements: bool) -> None:
         self.elements = elements
         self.numbers: dict[Any, int] = {}
+        self.matched = 0
         self.work: list[tuple[Mode, Any]] = []
         self.closed = False
 
@@ -423,7 +424,7 @@ class _Hash:
             self.work.append(("define", value.params))
         else:
             if isinstance(value, si.FuncStructInfo):
-                self.work.append(("forget", len(self.numbers)))
+                self.work.append(("forget", self.matched))
             for step, name in reversed(_order(value)):
                 self.work.append(("bind" if mode == "bind" and step == "use" else step, getattr(value, name)))
 
@@ -437,7 +438,8 @@ class _Hash:
             return f"{kind}#{known}".encode()
         if looks_up and not is_buffer and not self.closed and (mode == "use" or isinstance(value, relax.Var)):
             return f"{kind} {value.name}".encode(errors="surrogatepass")
-        self.numbers[value] = len(self.numbers)
+        self.numbers[value] = self.matched
+        self.matched += 1
         if is_buffer:
             self.work.extend([("bind", getattr(value, name)) for name in reversed(_BUFFER_FIELDS)])
         elif isinstance(value, relax.Var):

@@ -211,3 +211,15 @@ def test_functions_of_a_module_share_no_variables():
     separate = IRModule({"f": identity(n), "g": identity(m)})
     assert structural_equal(shared, separate)
     assert structural_hash(shared) == structural_hash(separate)
+
+
+def test_a_variable_that_is_bound_twice_counts_as_two() -> None:
+    x = prim.Var("x", prim.INT32)
+    y, z = prim.Var("y", prim.INT32), prim.Var("z", prim.INT32)
+
+    def pair(first: prim.Var, second: prim.Var) -> prim.PrimExpr:
+        lets = [prim.Let(v, prim.const(1, prim.INT32), v + 1) for v in (first, second)]
+        return prim.Mul(lets[0], prim.Let(z, lets[1], z * 2))
+
+    assert structural_equal(pair(x, x), pair(x, y))
+    assert structural_hash(pair(x, x)) == structural_hash(pair(x, y))
