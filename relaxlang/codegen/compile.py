@@ -22,6 +22,9 @@ def start(everywhere: bool = False) -> None:
     with _ready:
         if everywhere in _started:
             return
+        if not _started:
+            # NewGVN's phis of operations are wrong in loops whose conditions partly stay the same (of LLVM 22 too).
+            binding.set_option("", "-enable-phi-of-ops=false")
         if everywhere:
             binding.initialize_all_targets()
             binding.initialize_all_asmprinters()

@@ -170,6 +170,16 @@ def test_windows_that_move_by_two(name: str, padding: str, size: tuple[int, int]
         np.testing.assert_allclose(found, wanted, rtol=1e-6)
 
 
+def test_conditions_of_which_a_part_is_the_same_in_a_row_are_asked_in_each_step() -> None:
+    call = "R.nn.max_pool2d(x, pool_size=[2, 3], strides=[2, 2], padding=[1, 1], dilation=[2, 1])"
+    x = RNG.normal(0, 1, (1, 2, 64, 112)).astype("float32")
+    wanted, found = np.zeros((1, 2, 32, 56), "float32"), np.zeros((1, 2, 32, 56), "float32")
+    made = kernels(call, x.shape)
+    Interpreter(made).run("main", x, wanted)
+    compiled(scheduled(made, PROCESSORS[1]))(x, found)
+    np.testing.assert_array_equal(found, wanted)
+
+
 def test_partial_results_of_a_row_are_combined_before_the_next_one() -> None:
     text = scheduled(kernels("R.sum(x, axis=1)", (4, 1000))).script()
     assert text.count("T.parallel(") == 1 and text.count('scope="local"') == 1
