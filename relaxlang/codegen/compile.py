@@ -80,7 +80,7 @@ def optimized(text: str, target: Target) -> Any:
 
     tm = machine(target)
     module = parsed(text)
-    if target.opt_level > 0 and (text.startswith(VECTORS) or _is_long(text)):
+    if target.opt_level > 0 and text.startswith(VECTORS):
         _tidy(tm, module)
         return module
     tuning = binding.create_pipeline_tuning_options(speed_level=target.opt_level)
@@ -89,15 +89,6 @@ def optimized(text: str, target: Target) -> Any:
     builder = binding.create_pass_builder(tm, tuning)
     builder.getModulePassManager().run(module, builder)
     return module
-
-
-LONG = 2000
-"""Lines of a text from which on LLVM's whole pipeline, whose time grows faster than the text, takes most of a build."""
-
-
-def _is_long(text: str) -> bool:
-    """Whether a text is long and nearly all of its stores are of vectors: the other loops do little."""
-    return text.count("\n") > LONG and 10 * text.count("store <") >= 9 * text.count("store ")
 
 
 _TIDYING = ("always_inliner", "sroa", "new_gvn", "dead_store_elimination", "instruction_combine", "simplify_cfg")

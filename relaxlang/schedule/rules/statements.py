@@ -95,35 +95,53 @@ def turned_copies(
     made: list[Stmt] = []
     at: PrimExpr = IntImm(INT64, 0)
     for side in [s for s in SIDES if s <= lanes]:
-        squares = (wide - at) // side
-        made.append(_squares(at, squares, (count, side), copy, to_lines=to_lines))
-        at = at + squares * side
+        squares, step, covered = _spread(wide - at, side)
+        made.append(_squares(at, (squares, step), (count // side, side), copy, to_lines=to_lines))
+        made.append(_channels_left(at, covered, (count // side * side, count % side), copy))
+        at = at + covered
     whole = count // lanes
     rest = wide - at
     made.append(nest(
-        [("w", rest), ("c", whole), ("j", lanes, "serial" if to_lines else "vectorized")],
+        [("w", rest), ("c", whole), ("j", lanes, "vectorized")],
         lambda w, c, j: copy(at + w, c * lanes + j),
     ))  # fmt: skip
-    made.append(nest([("w", rest), ("c", count % lanes)], lambda w, c: copy(at + w, c + whole * lanes)))
+    made.append(_channels_left(at, rest, (whole * lanes, count % lanes), copy))
     return seq(*made)
 
 
+def _spread(wide: PrimExpr, side: int) -> tuple[PrimExpr, int, PrimExpr]:
+    """How many squares of a side a row takes, how far apart, and how much of it they cover: all of it, overlapping
+    evenly, if that takes no more than one that fits in only partly; else as many as fit lie side by side."""
+    squares = wide // side
+    if isinstance(wide, IntImm) and wide.value >= side:
+        apart = wide.value - side
+        steps = -(-apart // side)
+        if steps and apart % steps == 0:
+            return IntImm(INT64, steps + 1), apart // steps, wide
+    return squares, side, squares * side
+
+
 def _squares(
-    at: PrimExpr, squares: PrimExpr, sizes: tuple[int, int], copy: Callable[[PrimExpr, PrimExpr], Stmt], *,
-    to_lines: bool,
+    at: PrimExpr, along: tuple[PrimExpr, int], channels: tuple[int, int], copy: Callable[[PrimExpr, PrimExpr], Stmt],
+    *, to_lines: bool,
 ) -> Stmt:  # fmt: skip
-    """Copies of squares of one side, from the column `at` on, and of the channels that are left in these columns."""
-    count, side = sizes
-    whole = count // side
+    """Copies of squares from the column `at` on: how many there are `along` the row and how far apart, how many in the
+    channels, and their side."""
+    (squares, step), (whole, side) = along, channels
     if to_lines:
-        body = nest(
+        return nest(
             [("c", whole), ("w", squares), ("i", side, "unroll"), ("j", side, "vectorized")],
-            lambda c, w, i, j: copy(at + w * side + j, c * side + i),
+            lambda c, w, i, j: copy(at + w * step + j, c * side + i),
         )
-    else:
-        body = nest(
-            [("w", squares), ("c", whole), ("i", side, "unroll"), ("j", side, "vectorized")],
-            lambda w, c, i, j: copy(at + w * side + i, c * side + j),
-        )
-    rest = nest([("w", squares * side), ("c", count - whole * side)], lambda w, c: copy(at + w, c + whole * side))
-    return seq(body, rest)
+    return nest(
+        [("w", squares), ("c", whole), ("i", side, "unroll"), ("j", side, "vectorized")],
+        lambda w, c, i, j: copy(at + w * step + i, c * side + j),
+    )
+
+
+def _channels_left(
+    at: PrimExpr, wide: PrimExpr, channels: tuple[int, int], copy: Callable[[PrimExpr, PrimExpr], Stmt]
+) -> Stmt:
+    """Copies one by one of what no square has: the first such channel and how many there are."""
+    first, count = channels
+    return nest([("w", wide), ("c", count)], lambda w, c: copy(at + w, c + first))

@@ -228,7 +228,7 @@ def transform_data(plan: Plan, b: Buffers, places: Sequence[Var]) -> Stmt:
             values = [load(half, i, j, line.lane) for j in range(n)]
             return line.run(algebra.input_line(m, values, line.keep, lambda j, e: store(b.v, e, i * n + j, t, channel)))
 
-        return seq(nest([("j", n, "unroll")], down), nest([("i", n, "unroll")], along))
+        return seq(nest([("j", n)], down), nest([("i", n)], along))
 
     body = _tiles(plan, lambda t, row, column: nest(
         [("c", plan.channels // lanes)], lambda c: tile(t, row, column, c)))  # fmt: skip
@@ -274,7 +274,7 @@ def transform_products(plan: Plan, b: Buffers, places: Sequence[Var]) -> Stmt:
             total = load(b.finite, t, line.lane) + algebra.sum_of(kept)
             return line.run([*made, store(b.finite, total, t, line.lane)])
 
-        return seq(nest([("j", n, "unroll")], down), nest([("i", m, "unroll")], along))
+        return seq(nest([("j", n)], down), nest([("i", m)], along))
 
     def tile(t: Var, row: Var, column: Var) -> Stmt:
         start = line.run([store(b.finite, zero(plan.of), t, line.lane)])
@@ -314,10 +314,11 @@ def recompute(plan: Plan, b: Buffers, places: Sequence[Var]) -> Stmt:
         return seq(start, run, end)
 
     def tile(t: Var, row: Var, column: Var) -> Stmt:
-        add = nest([("l", lanes)], lambda one: store(total, load(total, 0) + load(b.finite, t, one), 0))
+        parts = line.run([store(weights, load(b.finite, t, line.lane), line.lane)])
+        add = nest([("l", lanes)], lambda one: store(total, load(total, 0) + load(weights, one), 0))
         fine = prim.And(load(total, 0) >= FloatImm(plan.of, -largest), load(total, 0) <= FloatImm(plan.of, largest))
         again = nest([("k", plan.filters // lanes)], lambda k: vector(row, column, k))
-        return seq(store(total, zero(plan.of), 0), add, IfThenElse(prim.Not(fine), again))
+        return seq(store(total, zero(plan.of), 0), parts, add, IfThenElse(prim.Not(fine), again))
 
     reads = (b.x, b.finite, conv.weight)
     return block("recompute", {}, reads, (b.y,), _tiles(plan, tile), (sums, weights, total))
