@@ -38,7 +38,7 @@ def make_call(definition: OpDef, args: list[Any], kwargs: dict[str, Any], span: 
             values.extend(_ARG[param.kinds[0]](definition, param, v, like, span) for v in flat)
             continue
         if value is _MISSING or value is None:
-            if value is _MISSING and param.default is None:
+            if param.default is None:
                 raise _lacks(definition, param, span)
             gap = gap or param
             continue

@@ -15,6 +15,7 @@ from relaxlang.base.source import Span
 from relaxlang.ir import prim, relax
 from relaxlang.ir.prim import INT64, PrimExpr
 from relaxlang.ir.struct_info import (
+    FuncStructInfo,
     ObjectStructInfo,
     PrimStructInfo,
     ShapeStructInfo,
@@ -59,7 +60,7 @@ def match_arguments(
 
 def argument_value(ev: OpEvaluator, definition: OpDef, param: OpParam, expr: relax.Expr, call: relax.Call) -> Any:
     """An argument as the body sees it: a tensor, a tuple of tensors, a shape, a scalar."""
-    info: StructInfo = expr.struct_info or ObjectStructInfo()
+    info = _known(expr)
     kind = param.kinds[0]
     if kind == "object":
         return expr
@@ -90,6 +91,15 @@ def argument_value(ev: OpEvaluator, definition: OpDef, param: OpParam, expr: rel
         call.span,
         notes=[signature_text(definition)],
     )
+
+
+def _known(expr: relax.Expr) -> StructInfo:
+    """What is known of an argument: of a function that was not read yet, that it is one."""
+    if expr.struct_info is not None:
+        return expr.struct_info
+    if isinstance(expr, relax.Tuple):
+        return TupleStructInfo(tuple(f.struct_info or ObjectStructInfo() for f in expr.fields))
+    return FuncStructInfo(None, ObjectStructInfo()) if isinstance(expr, relax.GlobalVar) else ObjectStructInfo()
 
 
 def tensor_value(ev: OpEvaluator, name: str, info: StructInfo, expr: relax.Expr) -> TensorValue:

@@ -130,6 +130,14 @@ def _places(node: tree.Call) -> tuple[tree.Expr, ...]:
     return first.elements if isinstance(first, (tree.TupleExpr, tree.ListExpr)) else ()
 
 
+def shape_known(shape: relax.Expr, span: Span | None) -> ShapeStructInfo | None:
+    """What is known of a value that stands for a shape, which must be one."""
+    known = shape.struct_info
+    if known is not None and not isinstance(known, ShapeStructInfo):
+        raise error("RLX0221", f"the shape must be a shape value, not {_said(shape)}", span)
+    return known
+
+
 def _rank(value: Any, node: tree.Call) -> int:
     if isinstance(value, prim.IntImm):
         value = value.value
@@ -154,10 +162,8 @@ def _tensor(
     if isinstance(shape, relax.ShapeExpr):
         shape = shape.values
     if isinstance(shape, relax.Expr):
-        known = shape.struct_info
-        if known is not None and not isinstance(known, ShapeStructInfo):
-            raise error("RLX0221", f"the shape must be a shape value, not {_said(shape)}", node.span)
-        return tensor_info(shape, of, known.ndim if isinstance(known, ShapeStructInfo) else rank, device)
+        known = shape_known(shape, node.span)
+        return tensor_info(shape, of, rank if known is None else known.ndim, device)
     if not isinstance(shape, (tuple, list)):
         raise error(
             "RLX0221",

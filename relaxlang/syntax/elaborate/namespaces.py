@@ -12,7 +12,7 @@ from relaxlang.ir import prim, relax
 from relaxlang.ir.attrs import Attrs
 from relaxlang.ir.intrinsics import CARRIED, CARRIED_NAMESPACES
 from relaxlang.syntax import tree
-from relaxlang.syntax.comptime import Closure, Evaluator, Namespace, Scope, Value, error
+from relaxlang.syntax.comptime import Closure, Evaluator, Namespace, Scope, Value, describe, error
 from relaxlang.syntax.elaborate import (
     buffers,
     module_names,
@@ -121,9 +121,8 @@ class Operator(Value):
         if not ev.check and not ev.unit.operators.has(self.name):
             nothing = relax.Call(relax.Op("null_value"), (), span=node.span)
             values = tuple(nothing if a is None else _argument(ev, a, node.span) for a in args)
-            return relax.Call(
-                relax.UnknownOp(self.name), values, Attrs({k: _plain(v) for k, v in kwargs.items()}), span=node.span
-            )
+            attrs = Attrs({k: _plain(v, node.span) for k, v in kwargs.items()})
+            return relax.Call(relax.UnknownOp(self.name), values, attrs, span=node.span)
         return ev.operator(self.name, args, kwargs, node.span)
 
 
@@ -132,7 +131,13 @@ def _argument(ev: RelaxElaborator, value: Any, span: Span | None) -> relax.Expr:
     return relax_names.prim_value(value, span) if isinstance(value, bool) else ev.lift(value, span)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any, span: Span | None) -> Any:
+    """An attribute of a call of an unknown operator: any data, and nothing of the language itself."""
+    if isinstance(value, (list, tuple)):
+        return tuple(_plain(v, span) for v in value)
+    if (isinstance(value, Value) and not isinstance(value, Closure)) or value is ...:
+        said = "`...`" if value is ... else describe(value)
+        raise error("RLX0225", f"{said} is no value of Relax", span)
     return value.value if isinstance(value, (relax.PrimValue, relax.StringImm)) else value
 
 

@@ -13,7 +13,7 @@ from relaxlang.ir.prim import PrimExpr
 from relaxlang.ir.struct_info import FuncStructInfo, StructInfo, TensorStructInfo, TupleStructInfo, tensor_info
 from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import as_dtype, describe, error
-from relaxlang.syntax.elaborate.annotations import dimension, struct_info
+from relaxlang.syntax.elaborate.annotations import dimension, shape_known, struct_info
 from relaxlang.syntax.elaborate.module_ref import result_known
 from relaxlang.syntax.elaborate.native import Names, annotation_attrs
 
@@ -66,6 +66,7 @@ def _tensor(ev: RelaxElaborator, shape: Any, dtype: Any, span: Span | None) -> S
     if isinstance(shape, relax.ShapeExpr):
         return tensor_info(shape.values, of)
     if isinstance(shape, relax.Expr):
+        shape_known(shape, span)
         return tensor_info(shape, of)
     return tensor_info(tuple(dimension(ev, d, span) for d in ev.iterate(shape, span)), of)
 

@@ -347,3 +347,11 @@ def main(c: R.Tensor((), "bool"), x: R.Object):
 """
     mod = parse(text)
     assert structural_equal(parse(mod.script()), mod)
+
+
+@pytest.mark.parametrize("value", ["...", "R.Tensor", "[1, [R]]", "T"])
+def test_unknown_operators_take_data(value: str) -> None:
+    text = f'@R.function\ndef main(x: R.Tensor((2,), "float32")):\n    y = R.no_such(x, how={value})\n    return y\n'
+    with pytest.raises(DiagnosticError) as raised:
+        parse(text, check=False)
+    assert [d.code for d in raised.value.diagnostics] == ["RLX0225"]

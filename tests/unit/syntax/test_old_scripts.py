@@ -122,3 +122,13 @@ class M:
 def test_purity_of_unknown_operators():
     mod = relaxlang.parse(OLD.replace("R.exp", "R.no_such"), check=False)
     assert "R.no_such(x)" in mod.script()
+
+
+def test_the_shape_of_a_result_is_a_shape():
+    text = """
+@R.function(pure=False)
+def main(x: R.Tensor((4,), "float32")):
+    return R.call_dps_packed("f", x, x, dtype="float32")
+"""
+    with pytest.raises(DiagnosticError, match="the shape must be a shape value, not the value `x`"):
+        relaxlang.parse(text)
