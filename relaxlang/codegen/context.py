@@ -45,6 +45,7 @@ class KernelContext:
         self.module = ModuleText()
         self.module.fused = _is_fused(target)
         self.module.scales = _is_wide(target) and _knows_scaling()
+        self.module.dots = target.has_dots
         self.messages: list[str] = []
         self.derived: set[Var] = set()
         self.callees: dict[str, str] = {}

@@ -199,6 +199,8 @@ def _var(em: ExprEmitter, e: Var) -> str:
 
 
 def _arith(em: ExprEmitter, e: prim.BinaryOp) -> str:
+    if e.__class__ is prim.Add and isinstance(e.b, prim.Call) and e.b.op == "dp4a" and _is_zero(e.b.args[2]):
+        return _call(em, e.b.replace(args=(*e.b.args[:2], e.a)))  # one instruction
     floating, integer = _PLAIN[type(e)]
     a, b, of = em.expr(e.a), em.expr(e.b), e.dtype
     if of.is_float:

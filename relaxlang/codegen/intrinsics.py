@@ -319,6 +319,35 @@ def _fixed_point(x: Num, y: Num, q: Num, s: Num) -> Num:
     return total.op(f"ashr {total.type} {total.ref}, {right.ref}").convert("trunc", "i32")
 
 
+def _dp4a(em: ExprEmitter, e: prim.Call) -> str:
+    a, b = (_words(em, e, arg) for arg in e.args[:2])
+    total, signed = em.num(e.args[2]), [arg.dtype.is_int for arg in e.args[:2]]
+    if em.module.dots and total.type == "<16 x i32>" and signed[0] != signed[1]:
+        name, args = "llvm.x86.avx512.vpdpbusd.512", (total, *((b, a) if signed[0] else (a, b)))
+        function = em.module.declare(name, total.type, [x.type for x in args])
+        return em.at.call(total.type, function, *((x.type, x.ref) for x in args))
+    for k in range(4):
+        total = total + _byte(a, k, signed[0]) * _byte(b, k, signed[1])
+    return total.ref
+
+
+def _words(em: ExprEmitter, e: prim.Call, arg: prim.PrimExpr) -> Num:
+    """The operand of a product of four bytes each, as integers of 32 bits."""
+    of, x = arg.dtype, em.num(arg)
+    if of.bits * of.lanes != 32 * e.dtype.lanes or of.bits not in (8, 32):
+        em.fail("RLX5016", f"`T.dp4a` takes four bytes for each {e.dtype.scalar}, not {of}", e)
+    words = value_type(e.dtype)
+    return x if x.type == words else Num(em.at, em.at.value(f"bitcast {x.type} {x.ref} to {words}"), words)
+
+
+def _byte(words: Num, k: int, signed: bool) -> Num:
+    """Byte `k` of each word, as a number."""
+    if not signed:
+        return (words >> 8 * k) & 255
+    high = words << 24 - 8 * k
+    return high.op(f"ashr {high.type} {high.ref}, {high.num(24).ref}")
+
+
 _TABLE: dict[str, Emit] = {
     **dict.fromkeys(_SINGLE, _math), **dict.fromkeys(_ROUNDING, _rounding), **dict.fromkeys(_BITWISE, _bitwise),
     "sqrt": _sqrt, "rsqrt": _sqrt, "fmod": _fmod, "copysign": _copysign, "fma": _fma, "ldexp": _ldexp,
@@ -326,5 +355,5 @@ _TABLE: dict[str, Emit] = {
     "bitwise_not": _bitwise_not, "shift_left": _shift, "shift_right": _shift, "popcount": _popcount, "clz": _clz,
     "reinterpret": _reinterpret, "infinity": _limit, "min_value": _limit, "max_value": _limit,
     "if_then_else": _if_then_else, "likely": _same, "undef": _undef, "assume": _assume,
-    "q_multiply_shift": _q_multiply_shift, **calls.TABLE,
+    "q_multiply_shift": _q_multiply_shift, "dp4a": _dp4a, **calls.TABLE,
 }  # fmt: skip

@@ -36,11 +36,12 @@ class ModuleText:
 
     `externals` are the functions that must be found when the code is loaded, `helpers` the result types of the helper
     functions that it has. `fused`: the processor multiplies and adds in one instruction, with one rounding; `scales`:
-    it multiplies by powers of two in one.
+    it multiplies by powers of two in one; `dots`: it adds up products of four bytes each in one.
     """
 
     fused = False
     scales = False
+    dots = False
 
     def __init__(self) -> None:
         self._declarations: dict[str, str] = {}

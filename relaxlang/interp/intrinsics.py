@@ -254,3 +254,23 @@ def _q_multiply_shift(of: DType, types: tuple[DType, ...], x: Value, y: Value, q
     product = (np.asarray(x).astype(np.int64) << left) * np.asarray(y).astype(np.int64)
     half = np.where(right > 0, np.int64(1) << np.maximum(right - 1, 0), 0)
     return cast(((product + half) >> right)[()], INT64, INT32)
+
+
+@_rule("dp4a")
+def _dp4a(of: DType, types: tuple[DType, ...], a: Value, b: Value, acc: Value) -> Value:
+    """The products of four bytes of `a` and `b` each, added to `acc`. Bytes are signed where the type that they come in
+    is: four of one 8-bit type, or those of a 32-bit integer."""
+    products = _bytes(a, types[0], of) * _bytes(b, types[1], of)
+    return cast((products.sum(axis=-1) + np.asarray(acc).astype(np.int64))[()], INT64, INT32)
+
+
+def _bytes(x: Value, of: DType, result: DType) -> Any:
+    """The bytes of a factor, four along the last axis."""
+    if of.bits * of.lanes != 32 * result.lanes or of.bits not in (8, 32):
+        raise Undefined(f"the bytes of {of} in `T.dp4a`, which takes four for each {result.scalar}")
+    stored = np.asarray(x)
+    if of.bits == 32:
+        words = np.ascontiguousarray(stored)[..., None].view(np.int8 if of.is_int else np.uint8)
+        return words.reshape(*stored.shape, 4).astype(np.int64)
+    lanes = stored.reshape(*stored.shape[:-1], result.lanes, 4).astype(np.int64)
+    return lanes if result.lanes > 1 else lanes[..., 0, :]

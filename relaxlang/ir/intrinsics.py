@@ -75,7 +75,6 @@ _HOST = (
     Intrinsic("llvm_lookup_intrinsic_id", 1, "int32"),
     # Operations of processors that no kernel of relaxlang needs.
     Intrinsic("q_multiply_shift_per_axis", 7, "int32"),
-    Intrinsic("dp4a", 3, "int32"),
     Intrinsic("get_active_lane_mask", 2, "explicit"),
     Intrinsic("vectorlow", 1, "explicit"),
     Intrinsic("vectorhigh", 1, "explicit"),
@@ -112,6 +111,7 @@ INTRINSICS: dict[str, Intrinsic] = _table(
     Intrinsic("min_value", 0, "explicit"),
     Intrinsic("max_value", 0, "explicit"),
     Intrinsic("q_multiply_shift", 4, "int32"),
+    Intrinsic("dp4a", 3, "int32", accepts="integer"),
     Intrinsic("vscale", 0, "int32"),
     Intrinsic("ret", 1, "same", pure=False),
     Intrinsic("undef", 0, "explicit"),

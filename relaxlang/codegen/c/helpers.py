@@ -142,6 +142,18 @@ def _fixed_point(name: str, of: DType) -> Helper:
     )
 
 
+def _dp4a(first: str, second: str) -> Callable[[str, DType], Helper]:
+    """The sum of the products of four bytes each, which are signed (`int8_t`) or not."""
+    return lambda name, of: Helper(
+        name,
+        f"""static int32_t {name}(uint32_t a, uint32_t b, int32_t sum) {{
+  for (int i = 0; i < 32; i += 8)
+    sum = (int32_t)((uint32_t)sum + (uint32_t)(({first})(a >> i) * ({second})(b >> i)));
+  return sum;
+}}""",
+    )
+
+
 def _bits(name: str, of: DType) -> Helper:
     """The bits of a float as an integer."""
     t, u = value_type(of), f"uint{max(of.bits, 32)}_t"
@@ -284,4 +296,6 @@ _KINDS: dict[str, Callable[[str, DType], Helper]] = {
     "shift_right": _shift(False), "fit": _sign_extend, "pow": _power, "popcount": _popcount, "clz": _clz,
     "q_multiply_shift": _fixed_point, "bits": _bits, "from_bits": _from_bits, "decode": _decode, "encode": _encode,
     "round": _round, "to_odd": _to_odd, "sigmoid": _sigmoid,
+    "dp4a_ss": _dp4a("int8_t", "int8_t"), "dp4a_su": _dp4a("int8_t", "uint8_t"),
+    "dp4a_us": _dp4a("uint8_t", "int8_t"), "dp4a_uu": _dp4a("uint8_t", "uint8_t"),
 }  # fmt: skip

@@ -184,6 +184,15 @@ def _fixed_point(w: ExprWriter, e: prim.Call) -> C:
     return call(w.needs.helper("q_multiply_shift", prim.INT32), *(w.expr(a) for a in e.args))
 
 
+def _dp4a(w: ExprWriter, e: prim.Call) -> C:
+    for arg in e.args[:2]:
+        if arg.dtype.scalar.bits != 32:
+            help = "reinterpret four of them as one 32-bit integer"
+            w.fail("RLX5016", f"`T.dp4a` in C takes the bytes of 32-bit integers, not {arg.dtype}", e, help=help)
+    kind = "dp4a_" + "".join("s" if arg.dtype.is_int else "u" for arg in e.args[:2])
+    return call(w.needs.helper(kind, prim.INT32), *(w.expr(a) for a in e.args))
+
+
 # --- constants, choice, the rest --------------------------------------------------------------------------------------
 def _limit(w: ExprWriter, e: prim.Call) -> C:
     of, low = e.dtype.scalar, e.op == "min_value"
@@ -290,7 +299,7 @@ _TABLE: dict[str, Write] = {
     "isfinite": _class, "bitwise_not": _bitwise_not, "shift_left": _shift, "shift_right": _shift, "popcount": _count,
     "clz": _count, "reinterpret": _reinterpret, "infinity": _limit, "min_value": _limit, "max_value": _limit,
     "if_then_else": _if_then_else, "likely": _same, "undef": _undef, "assume": _assume,
-    "q_multiply_shift": _fixed_point, "address_of": _address_of, "tvm_access_ptr": _access_ptr, "isnullptr": _is_null,
-    "call_llvm_intrin": _llvm_intrinsic,
+    "q_multiply_shift": _fixed_point, "dp4a": _dp4a, "address_of": _address_of, "tvm_access_ptr": _access_ptr,
+    "isnullptr": _is_null, "call_llvm_intrin": _llvm_intrinsic,
     "call_llvm_pure_intrin": _llvm_intrinsic, "call_extern": _extern, "call_pure_extern": _extern, "print": _print,
 }  # fmt: skip

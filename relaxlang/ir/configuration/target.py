@@ -76,6 +76,9 @@ LEGACY = (
 _current: ContextVar[Target | None] = ContextVar("relaxlang_target", default=None)
 
 
+_WITH_DOTS = ("znver4", "znver5", "cascadelake", "cooperlake", "icelake", "sapphirerapids", "graniterapids")
+
+
 class Target:
     """What code is generated for. Immutable.
 
@@ -132,6 +135,15 @@ class Target:
     def is_host(self) -> bool:
         """Whether nothing about the processor is stated, so that this machine is meant."""
         return not (self._text("mcpu") or self._text("mtriple") or self._text("mattr"))
+
+    @property
+    def has_dots(self) -> bool:
+        """Whether vectors of 512 bits of four bytes each, unsigned by signed, are multiplied and added up in one
+        instruction (AVX512-VNNI)."""
+        features = self.mattr.split(",")
+        if not self.mtriple.startswith("x86_64") or {"-avx512vnni", "-avx512f"} & set(features):
+            return False
+        return "+avx512vnni" in features or self.mcpu.startswith(_WITH_DOTS)
 
     @property
     def num_cores(self) -> int:

@@ -111,6 +111,8 @@ def _is_product(value: PrimExpr) -> bool:
         return _is_product(value.a) and _is_product(value.b)
     if isinstance(value, prim.Cast):
         return _is_product(value.value)
+    if isinstance(value, Call) and value.op == "dp4a":
+        return all(_is_product(arg) for arg in value.args[:2]) and value.args[2] == IntImm(value.of, 0)
     return isinstance(value, BufferLoad)
 
 
@@ -127,6 +129,8 @@ def _loads(store: BufferStore) -> list[BufferLoad]:
             work += [one.b, one.a]
         elif isinstance(one, prim.Cast):
             work.append(one.value)
+        elif isinstance(one, Call):  # the products of the bytes of words
+            work += [one.args[1], one.args[0]]
     return found
 
 

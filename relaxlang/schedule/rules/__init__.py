@@ -1,12 +1,12 @@
 """Schedules for processors, chosen by what a program does: no rule looks at names or exact sizes.
 
 `schedule_function` is the way in. Loops that are marked in no way become one an axis. It inlines what is cheap,
-decomposes convolutions for which Winograd's algorithm is faster, then looks for a contraction (a matmul, a convolution)
-and computes what follows in its tiles; else it runs stages over the same rows together; what is left is scheduled block
-by block. Contractions that follow one another are computed a block of rows at a time, and over long lines with an
-online softmax. Reading order: `analysis`, `processor`, `plain_loops`, `inline`, `convolution`, `winograd`,
-`contraction`, `turned`, `row_stages`, `online_softmax`, `row_blocks`, `lanes`, `rows`, `windows`, `reduction`,
-`spatial`.
+decomposes convolutions for which Winograd's algorithm is faster, makes words of bytes that are multiplied, then looks
+for a contraction (a matmul, a convolution) and computes what follows in its tiles; else it runs stages over the same
+rows together; what is left is scheduled block by block. Contractions that follow one another are computed a block of
+rows at a time, and over long lines with an online softmax. Reading order: `analysis`, `processor`, `plain_loops`,
+`inline`, `convolution`, `winograd`, `dot_products`, `contraction`, `turned`, `row_stages`, `online_softmax`,
+`row_blocks`, `lanes`, `rows`, `windows`, `reduction`, `spatial`.
 
 A rule that meets what a primitive refuses leaves the program as it was: the primitives' preconditions are part of the
 question whether the rule applies.
@@ -23,6 +23,7 @@ from relaxlang.ir.tir import Block, BlockRealize, IfThenElse, PrimFunc, Stmt
 from relaxlang.schedule.access import fill_regions
 from relaxlang.schedule.rules.analysis import is_plain, work
 from relaxlang.schedule.rules.contraction import schedule_contraction
+from relaxlang.schedule.rules.dot_products import words_of_bytes
 from relaxlang.schedule.rules.inline import inline_all
 from relaxlang.schedule.rules.lanes import try_in_lanes
 from relaxlang.schedule.rules.online_softmax import Instead
@@ -61,6 +62,8 @@ def _scheduled(func: PrimFunc, processor: Processor, least: int, winograd: bool)
     inline_all(sch)
     for name in [n for n in sch.state.blocks if n != "root"] if winograd else ():
         _try(sch, schedule_winograd, name, processor)
+    for name in [n for n in sch.state.blocks if n != "root"]:
+        _try(sch, words_of_bytes, name, processor)
     rules = (
         lambda f: _stage_by_stage(Schedule(IRModule({"main": f})), processor),
         lambda f: _in_lanes(Schedule(IRModule({"main": f})), processor),

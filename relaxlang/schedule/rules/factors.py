@@ -44,9 +44,10 @@ def analyse(realize: BlockRealize, lanes: int, processor: Processor) -> Contract
 
 def _candidates(realize: BlockRealize, processor: Processor) -> Iterator[Contraction]:
     update = update_of(realize)
-    if update is None or update.kind is not prim.Add or not isinstance(update.value, prim.Mul):
+    pair = None if update is None or update.kind is not prim.Add else _pair(update.value)
+    if update is None or pair is None:
         return
-    factors = [loads_of(update.value.a), loads_of(update.value.b)]
+    factors = [loads_of(one) for one in pair]
     if any(len(f) != 1 for f in factors):
         return
     a, b = factors[0][0], factors[1][0]
@@ -77,6 +78,13 @@ def _candidates(realize: BlockRealize, processor: Processor) -> Iterator[Contrac
         others = tuple(s for s in spatial if s not in (k, row))
         along = stride(panel.buffer, panel.indices, var) == "unit"
         yield Contraction(k, row, others, reduce, panel, along, lifted)
+
+
+def _pair(value: prim.PrimExpr) -> tuple[prim.PrimExpr, prim.PrimExpr] | None:
+    """The factors of a product, or of the products of the bytes of words."""
+    if isinstance(value, prim.Mul):
+        return value.a, value.b
+    return (value.args[0], value.args[1]) if isinstance(value, prim.Call) and value.op == "dp4a" else None
 
 
 def tile(m: int | None, n: int | None, lanes: int, processor: Processor) -> tuple[int, int]:

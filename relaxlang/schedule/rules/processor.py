@@ -13,11 +13,13 @@ _WIDE = ("x86-64-v4", "znver4", "znver5", "skylake-avx512", "cascadelake", "icel
 @dataclass(frozen=True)
 class Processor:
     """`vector_bytes`: the width of a vector register; `registers`: how many there are; `constants`: the parameters that
-    hold the same in every call, whose layout can be changed beforehand."""
+    hold the same in every call, whose layout can be changed beforehand; `dots`: whether it multiplies vectors of
+    four bytes each, unsigned by signed, and adds the products up in one instruction."""
 
     vector_bytes: int = 64
     registers: int = 32
     constants: frozenset[Buffer] = frozenset()
+    dots: bool = False
 
     @property
     def has_masks(self) -> bool:
@@ -37,7 +39,7 @@ def processor_of(target: Any) -> Processor:
     if triple.startswith(("aarch64", "arm64")):
         return Processor(16, 32)
     if "+avx512f" in features or cpu.startswith(_WIDE):
-        return Processor(64, 32)
+        return Processor(64, 32, dots=target.has_dots)
     if "+avx2" in features or cpu in ("x86-64-v3", "haswell", "znver1", "znver2", "znver3"):
         return Processor(32, 16)
     return Processor(16, 16)
