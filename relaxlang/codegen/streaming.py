@@ -13,7 +13,7 @@ from relaxlang.codegen.stmt import StmtEmitter
 from relaxlang.ir import prim, tir
 from relaxlang.ir.prim import INT64, PrimExpr
 from relaxlang.ir.tir import Buffer, BufferStore
-from relaxlang.ir.visit import walk
+from relaxlang.ir.visit import free_vars, walk
 from relaxlang.schedule.state import STREAMING
 
 LAST_LEVEL = 32 << 20
@@ -26,6 +26,8 @@ def emit_streaming(em: StmtEmitter, s: tir.For) -> None:
     plain = s.replace(annotations={k: v for k, v in s.annotations.items() if k != STREAMING})
     stores = [n for n in walk(s.body) if isinstance(n, BufferStore) and is_line(n)]
     outputs = {n.buffer.data: n.buffer for n in stores if not _is_small(n.buffer)}
+    if not em.env.keys() >= set(free_vars(tuple([buffer.shape for buffer in outputs.values()]))):
+        outputs = {}  # in a function of its own, which is not given what it does not use
     if not outputs or em.streaming or not em.context.target.mtriple.startswith("x86_64"):
         em.stmt(plain)
         return

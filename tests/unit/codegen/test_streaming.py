@@ -43,3 +43,17 @@ def test_stores_that_fill_no_lines_go_through_the_caches() -> None:
     shapes = f'A: T.Buffer(({1 << 24},), "float32"), C: T.Buffer(({65 << 18},), "float32")'
     func = next(f for _, f in prim_func(shapes, body).prim_funcs())
     assert "movnt" not in asm_text(func, "llvm -mcpu=x86-64-v4")
+
+
+def test_a_loop_of_a_task_that_does_not_use_all_of_the_sizes_goes_through_the_caches() -> None:
+    body = """
+    for task in T.parallel(4):
+        for i in T.serial(4, annotations={"pragma_streaming_stores": 1}):
+            for j in T.vectorized(64):
+                C[task, i * 64 + j] = A[task * 256 + i * 64 + j]
+    """
+    copy = compiled(prim_func('A: T.Buffer((n,), "float32"), C: T.Buffer((m, 256), "float32")', body))
+    a, c = np.random.default_rng(0).random(1024, np.float32), np.zeros((5, 256), np.float32)
+    copy(a, c)
+    np.testing.assert_array_equal(c[:4].reshape(-1), a)
+    assert not c[4].any()
