@@ -10,6 +10,8 @@ from relaxlang.base.dtype import DType
 from relaxlang.ir import prim
 from relaxlang.ir.prim import BufferLoad, IntImm, PrimExpr, Var, as_prim
 from relaxlang.ir.tir import (
+    Allocate,
+    AllocConst,
     Block,
     BlockRealize,
     Buffer,
@@ -57,6 +59,7 @@ def regions(block: Block) -> tuple[tuple[BufferRegion, ...], tuple[BufferRegion,
         found(block.init)
     found(block.body)
     local = set(block.alloc_buffers) | {m.buffer for m in block.match_buffers}
+    local |= {b for b in (*found.reads, *found.writes) if b.data in found.memory}
     analyzer = Analyzer()
     writes = [_merged(b, boxes, analyzer) for b, boxes in found.writes.items() if b not in local]
     updated = {w.buffer: w.region for w in writes} if block.init is not None else {}
@@ -76,13 +79,20 @@ def same_box(a: Sequence[Range], b: Sequence[Range]) -> bool:
 
 
 class _Accesses(Visitor):
-    """Collects boxes of buffers; loops inside are relaxed."""
+    """Collects boxes of buffers, and the memory that is made inside; loops inside are relaxed."""
 
     def __init__(self) -> None:
         self.reads: dict[Buffer, list[list[IntSet]]] = {}
         self.writes: dict[Buffer, list[list[IntSet]]] = {}
         self.inner: dict[Var, Range | IntSet] = {}
         self.lets: dict[Var, PrimExpr] = {}
+        self.memory: set[Var] = set()
+
+    @on(Allocate, AllocConst)
+    def allocate(self, node: Allocate | AllocConst) -> None:
+        """Memory that nobody outside sees."""
+        self.memory.add(node.buffer_var)
+        self.below(node)
 
     @on(For)
     def loop(self, node: For) -> None:

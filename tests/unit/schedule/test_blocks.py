@@ -332,3 +332,23 @@ def test_tensorize_refuses_what_the_intrinsic_does_not_describe() -> None:
         sch.tensorize(sch.get_loops("mm")[0], "test.dott")
     with pytest.raises(DiagnosticError, match="RLX1013"):
         TensorIntrin.register("test.dot", module(DOT)["main"], module(DOT_BY_VECTORS)["main"])
+
+
+INSIDE = """
+@T.prim_func
+def f(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+    with T.block("b"):
+        total_data = T.allocate([1], "float32", "global")
+        total = T.Buffer((1,), "float32", data=total_data)
+        total[0] = T.float32(0)
+        for i in range(8):
+            total[0] = total[0] + A[i]
+            B[i] = total[0]
+"""
+
+
+def test_memory_made_inside_of_a_block_is_not_among_its_regions() -> None:
+    sch = Schedule(relaxlang.parse(INSIDE))
+    block = sch.get(sch.get_block("b"))
+    assert [r.buffer.name for r in block.reads] == ["A"]
+    assert [w.buffer.name for w in block.writes] == ["B"]
