@@ -13,7 +13,8 @@ import hashlib
 import mmap
 import os
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import NamedTuple
 
 from relaxlang.base.config import config
@@ -22,7 +23,9 @@ from relaxlang.base.files import write_atomically
 
 _DIGEST = 32
 _EVERY = 64
-_PIECE = 1 << 20
+_PIECE = 2 << 20
+"""Bytes of a write of big data: those of a huge page. The page cache keeps what is written in runs of this size in huge
+pages, and maps them as such, where the file system can."""
 ENTRY, DATA = ".entry", ".data"
 
 
@@ -101,10 +104,8 @@ class Store:
             if 4 * size > min(self.limit, shutil.disk_usage(folder).free):
                 return None
             with open(made, "xb", buffering=0) as stream:
-                for piece in pieces:
-                    view = memoryview(piece).cast("B")
-                    for at in range(0, len(view), _PIECE):
-                        _write_all(stream.write, view[at : at + _PIECE])
+                for run in _runs(pieces):
+                    _write_all(stream.write, run)
                 stamp = Stamp.of(os.fstat(stream.fileno()))
         except OSError:
             _remove(made)
@@ -123,7 +124,11 @@ class Store:
             with open(os.path.join(os.path.dirname(path), name), "rb") as stream:
                 if Stamp.of(os.fstat(stream.fileno())) != stamp:
                     return None
-                return memoryview(mmap.mmap(stream.fileno(), stamp.size, access=mmap.ACCESS_READ))
+                mapped = mmap.mmap(stream.fileno(), stamp.size, access=mmap.ACCESS_READ)
+            if hasattr(mmap, "MADV_HUGEPAGE"):
+                with suppress(OSError):  # a kernel without huge pages
+                    mapped.madvise(mmap.MADV_HUGEPAGE)  # data that has to be read from the disk first
+            return memoryview(mapped)
         except (OSError, ValueError):
             return None
 
@@ -189,6 +194,22 @@ def _siblings(folder: str, key: str) -> list[str]:
         return [n for n in os.listdir(folder) if n.startswith(key + ".") and n.endswith(DATA)]
     except OSError:
         return []
+
+
+def _runs(pieces: Iterable[bytes | memoryview]) -> Iterator[memoryview]:
+    """The bytes of all pieces in runs of `_PIECE`; a run is gone when the next one is asked for."""
+    run, used = memoryview(bytearray(_PIECE)), 0
+    for piece in pieces:
+        view = memoryview(piece).cast("B")
+        while view:
+            taken = view[: _PIECE - used]
+            run[used : used + len(taken)] = taken
+            view, used = view[len(taken) :], used + len(taken)
+            if used == _PIECE:
+                yield run
+                used = 0
+    if used:
+        yield run[:used]
 
 
 def _write_all(write: Callable[[memoryview], int | None], view: memoryview) -> None:
