@@ -4,7 +4,8 @@ That instruction (`T.dp4a`) takes unsigned bytes of one factor and signed ones o
 sum become one 32-bit word of each factor (zeros after the last), and the sum of products is one over words, which the
 rule of contractions schedules like any other. A factor of the wrong sign is moved by 128, which flips the highest bit
 of each byte, and what that adds to the result is taken away again: 128 times the sum of the other factor's elements.
-All of it is exact modulo 2³², as the sum of 32-bit products is. The words of a constant are made beforehand.
+All of it is exact modulo 2³², as the sum of 32-bit products is. The words of a constant are made beforehand, with a
+last row that holds these sums.
 """
 
 from __future__ import annotations
@@ -84,9 +85,13 @@ def words_of_bytes(sch: Schedule, name: str, processor: Processor) -> bool:
     at, term = found.store.indices, dp4a(*(BufferLoad(w, f.order) for f, w in zip(found.factors, words)))
     if found.factors[0].moved:
         total = buffer(f"{out.name}_products", out.shape, INT32)
-        sums, *around = _moves(state, found, words[1], total)
-        made += [around[0], _sum(name, total, at, found.words, found.along, term), around[1]]
-        words += [sums, total]
+        sums = _sums(state, found, words[1])
+        made += [
+            *sums.before,
+            _sum(name, total, at, found.words, found.along, term),
+            _moved_back(state, found, total, sums),
+        ]
+        words += [*sums.buffers, total]
     else:
         made.append(_sum(name, out, at, found.words, found.along, term))
     _replace(sch, realize, made, words)
@@ -168,23 +173,50 @@ def _pays(found: _Product) -> bool:
 
 # --- what becomes of it -----------------------------------------------------------------------------------------------
 def _buffer_of(factor: _Factor, found: _Product) -> Buffer:
-    """Memory for the words of a factor."""
-    shape = [found.words[v] for v in factor.order]
+    """Memory for the words of a factor, and for the sums of its elements where these are made with them."""
+    rows = found.words[found.along] + 1 if _with_sums(factor, found) else found.words[found.along]
+    shape = [rows if v is found.along else found.words[v] for v in factor.order]
     return buffer(f"{factor.load.buffer.name}_words", shape, INT32 if factor.signed else UINT32)
 
 
-def _moves(state: State, found: _Product, words: Buffer, total: Buffer) -> tuple[Buffer, Stmt, Stmt]:
-    """The sums of the second factor's elements with the block that makes them of its words, and the block that takes
-    what moving the first one added away from the `total`."""
-    out, second, at = found.store.buffer, found.factors[1], found.store.indices
+def _with_sums(factor: _Factor, found: _Product) -> bool:
+    return factor.known and found.factors[0].moved
+
+
+def _ones(factor: _Factor) -> PrimExpr:
+    """A word whose products with those of a factor are the sums of their bytes."""
+    return IntImm(UINT32 if factor.signed else INT32, 0x01010101)
+
+
+@dataclass(frozen=True)
+class _Sums:
+    """The sums of the second factor's elements: one of them, the blocks that make them, and their memory."""
+
+    value: PrimExpr
+    before: tuple[Stmt, ...] = ()
+    buffers: tuple[Buffer, ...] = ()
+
+
+def _sums(state: State, found: _Product, words: Buffer) -> _Sums:
+    """The sums of the second factor's elements: made of its words, or with them."""
+    second = found.factors[1]
+    if _with_sums(second, found):
+        last = tuple(found.words[v] if v is found.along else v for v in second.order)
+        return _Sums(prim.cast(BufferLoad(words, last), INT32))
     kept = tuple(v for v in second.order if v is not found.along)
     sums = buffer(f"{second.load.buffer.name}_sums", [found.words[v] for v in kept], INT32)
-    ones = IntImm(UINT32 if second.signed else INT32, 0x01010101)
     axes = {v: e for v, e in found.words.items() if v in second.order}
-    made = _sum(state.unique(sums.name), sums, kept, axes, found.along, dp4a(BufferLoad(words, second.order), ones))
+    term = dp4a(BufferLoad(words, second.order), _ones(second))
+    made = _sum(state.unique(sums.name), sums, kept, axes, found.along, term)
+    return _Sums(BufferLoad(sums, kept), (made,), (sums,))
+
+
+def _moved_back(state: State, found: _Product, total: Buffer, sums: _Sums) -> Stmt:
+    """The block that takes what moving the first factor added away from the `total`."""
+    out, at = found.store.buffer, found.store.indices
     spatial = {v: e for v, e in found.words.items() if v is not found.along}
-    value = BufferLoad(total, at) + BufferLoad(sums, kept) * IntImm(INT32, -128 if second.signed else 128)
-    return sums, made, _block(state.unique(f"{out.name}_moved"), spatial, BufferStore(out, value, at))
+    value = BufferLoad(total, at) + sums.value * IntImm(INT32, -128 if found.factors[1].signed else 128)
+    return _block(state.unique(f"{out.name}_moved"), spatial, BufferStore(out, value, at))
 
 
 def _words(state: State, found: _Product, factor: _Factor, words: Buffer) -> Stmt:
@@ -207,9 +239,34 @@ def _words(state: State, found: _Product, factor: _Factor, words: Buffer) -> Stm
         value = Call(UINT32, "bitwise_xor", (value, IntImm(UINT32, 0x80808080)))
     if factor.signed:
         value = Call(INT32, "reinterpret", (value,))
+    if _with_sums(factor, found):
+        return _words_and_sums(state, found, factor, words, value)
     axes = {v: found.words[v] for v in factor.order}
     marks = Attrs({LAYOUT_REWRITE: True}) if factor.known else EMPTY
     return _block(state.unique(words.name), axes, BufferStore(words, value, factor.order), marks=marks)
+
+
+def _words_and_sums(state: State, found: _Product, factor: _Factor, words: Buffer, value: PrimExpr) -> Stmt:
+    """The block that makes words of a constant, of which `value` is one, and after the last the sums of its bytes."""
+    along, of, zero = found.along, words.dtype, prim.const(0, found.along.dtype)
+    word, total = buffer("word", (1,), of, "local"), buffer("total", (1,), INT32, "local")
+    k = Var("k", along.dtype)
+    added = BufferLoad(total, (zero,)) + dp4a(BufferLoad(word, (zero,)), _ones(factor))
+    each = seq(
+        BufferStore(word, substitute(value, {along: k}), (zero,)),
+        BufferStore(words, BufferLoad(word, (zero,)), tuple(k if v is along else v for v in factor.order)),
+        BufferStore(total, added, (zero,)),
+    )
+    count = found.words[along]
+    body = seq(
+        BufferStore(total, IntImm(INT32, 0), (zero,)),
+        For(k, zero, count, "serial", each),
+        BufferStore(words, prim.cast(BufferLoad(total, (zero,)), of),
+                    tuple(count if v is along else v for v in factor.order)),
+    )  # fmt: skip
+    axes = {v: found.words[v] for v in factor.order if v is not along}
+    marks = Attrs({LAYOUT_REWRITE: True})
+    return _block(state.unique(words.name), axes, body, marks=marks, own=(word, total))
 
 
 def _sum(
@@ -221,8 +278,8 @@ def _sum(
 
 
 def _block(
-    name: str, extents: dict[Var, PrimExpr], body: BufferStore, along: Var | None = None,
-    start: BufferStore | None = None, marks: Mapping[str, object] = EMPTY,
+    name: str, extents: dict[Var, PrimExpr], body: Stmt, along: Var | None = None,
+    start: BufferStore | None = None, marks: Mapping[str, object] = EMPTY, own: tuple[Buffer, ...] = (),
 ) -> Stmt:  # fmt: skip
     """A block in loops of its own, one an axis; `along` is the one it reduces."""
     fresh = {v: Var(v.name, v.dtype) for v in extents}
@@ -232,7 +289,7 @@ def _block(
         for v, e in extents.items()
     )
     block = Block(iters, None, None, name, substitute(body, fresh), None if start is None else substitute(start, fresh),
-                  annotations=marks)  # fmt: skip
+                  alloc_buffers=own, annotations=marks)  # fmt: skip
     made: Stmt = BlockRealize(tuple(loops.values()), TRUE, block)
     for v, e in reversed(extents.items()):
         made = For(loops[v], prim.const(0, v.dtype), e, "serial", made)

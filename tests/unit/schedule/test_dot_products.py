@@ -117,7 +117,7 @@ def test_few_rows_and_short_sums_are_left_as_they_are() -> None:
     assert "T.dp4a" not in scheduled(product("int8", "int8", (1, 32, 64, 64)), Processor(64, 32)).script()
 
 
-@pytest.mark.parametrize("rows, of", [("1", "int8"), ("33", "uint8"), ("m", "int8")])
+@pytest.mark.parametrize("rows, of", [("1", "int8"), ("33", "uint8"), ("m", "int8"), ("1", "uint8")])
 def test_words_of_constant_weights_are_made_beforehand(rows: str, of: str) -> None:
     text = f"""
 @R.function
