@@ -17,6 +17,8 @@ from relaxlang.ir.visit import walk
 
 def invariant_loads(body: Stmt, own: Collection[Var]) -> list[BufferLoad]:
     """The loads of single values at constant places of memory in `own` that a loop's body does not store to."""
+    if not own:
+        return []
     stored: set[Var] = set()
     found: dict[BufferLoad, None] = {}
     for node in walk(body):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from relaxlang.arith.analyzer import Analyzer
 from relaxlang.arith.intervals import IntSet, union
+from relaxlang.base.node import Node
 from relaxlang.ir.prim import BufferLoad, IntImm, PrimExpr, Var, cast
 from relaxlang.ir.tir import (
     Block,
@@ -17,9 +19,8 @@ from relaxlang.ir.tir import (
     For,
     PrimFunc,
     Range,
-    Stmt,
 )
-from relaxlang.ir.visit import Rewriter, free_vars, on
+from relaxlang.ir.visit import Rewriter, free_vars, on, walk
 from relaxlang.passes.base import PassContext, PrimFuncPass
 from relaxlang.schedule.checks import box_under, hands_on_buffer
 from relaxlang.schedule.state import TRUE, State, normalized, walk_stmts
@@ -81,10 +82,11 @@ def compact_buffer_allocation(func: PrimFunc) -> PrimFunc:
         return func
     made = State(normalized(func), "f")
     homes: dict[Var, list[Buffer]] = {}
+    uses = _Uses(made)
     changed = False
     for name in list(made.blocks):
         for buffer in made.blocks[name].block.alloc_buffers:
-            found = _compact(made, name, buffer)
+            found = _compact(made, name, buffer, uses)
             if found is not None:
                 made, home, small = found
                 changed = True
@@ -95,12 +97,12 @@ def compact_buffer_allocation(func: PrimFunc) -> PrimFunc:
     return made.func if changed else func
 
 
-def _compact(state: State, scope_name: str, buffer: Buffer) -> tuple[State, Var | None, Buffer] | None:
+def _compact(state: State, scope_name: str, buffer: Buffer, uses: _Uses) -> tuple[State, Var | None, Buffer] | None:
     """The state with one buffer made smaller, the loop to allocate it in (None: it is allocated where it was), and the
     new buffer; None when that is not possible."""
     scope = state.blocks[scope_name]
     users = [b for b in state.blocks_under(scope) if buffer in _touched(b)]
-    if not users or _touched_elsewhere(state, scope, users, buffer):
+    if not users or _touched_elsewhere(uses, scope, users, buffer):
         return None
     home = _common_loop(state, users, buffer)
     if home is None or buffer.strides or buffer.elem_offset is not None:
@@ -140,22 +142,42 @@ def _touched(realize: BlockRealize) -> set[Buffer]:
     return {r.buffer for r in (*(block.reads or ()), *(block.writes or ()))}
 
 
-def _touched_elsewhere(state: State, scope: BlockRealize, users: list[BlockRealize], buffer: Buffer) -> bool:
+def _touched_elsewhere(uses: _Uses, scope: BlockRealize, users: list[BlockRealize], buffer: Buffer) -> bool:
     """Whether something outside of the blocks, or a view, uses the buffer, or an opaque block whose regions say
     little."""
     if any(u.block.match_buffers or not u.block.iter_vars for u in users):
         return True
-    inside = sum(_uses(u.block, buffer) for u in users)
-    return inside != _uses(scope.block.body, buffer)
+    return sum(uses.in_block(u.block.name_hint, buffer) for u in users) != uses.below(scope.block.name_hint, buffer)
 
 
-def _uses(stmt: Stmt, buffer: Buffer) -> int:
-    from relaxlang.ir.visit import walk
+class _Uses:
+    """How often blocks use buffers, counted for all buffers at once. Making one buffer smaller leaves the others'
+    counts as they are, so those in the state at the beginning serve for all."""
 
-    return sum(
-        (isinstance(n, (BufferLoad, BufferStore, BufferRegion)) and n.buffer is buffer) or n is buffer.data
-        for n in walk(stmt)
-    )
+    def __init__(self, state: State) -> None:
+        self.state = state
+        self.blocks: dict[str, Counter[Node]] = {}
+        self.bodies: dict[str, Counter[Node]] = {}
+
+    def in_block(self, name: str, buffer: Buffer) -> int:
+        """In all of a block, what it says to read and write included."""
+        return _counted(self.blocks, name, self.state.blocks[name].block, buffer)
+
+    def below(self, name: str, buffer: Buffer) -> int:
+        """In the body of a block."""
+        return _counted(self.bodies, name, self.state.blocks[name].block.body, buffer)
+
+
+def _counted(known: dict[str, Counter[Node]], name: str, within: Node, buffer: Buffer) -> int:
+    counts = known.get(name)
+    if counts is None:
+        counts = known[name] = Counter()
+        for node in walk(within):
+            if isinstance(node, (BufferLoad, BufferStore, BufferRegion)):
+                counts[node.buffer] += 1
+            elif isinstance(node, Var):
+                counts[node] += 1
+    return counts[buffer] + counts[buffer.data]
 
 
 def _common_loop(state: State, users: list[BlockRealize], buffer: Buffer) -> For | None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from relaxlang.base.node import Node
 from relaxlang.ir import prim
 from relaxlang.ir.prim import BOOL, IntImm, Var
 from relaxlang.ir.tir import Block, BlockRealize, Buffer, BufferRegion, BufferStore, For, PrimFunc, Stmt
-from relaxlang.ir.visit import LEAVES, Rewriter, children, on
+from relaxlang.ir.visit import LEAVES, Rewriter, children, on, walk
 from relaxlang.passes.base import PassContext, PrimFuncPass
 
 
@@ -90,22 +89,22 @@ class _Plan(Rewriter):
 def _homes(block: Block) -> dict[Var, set[int | None]]:
     """For each data pointer used in a block, the outermost parallel loops around its uses (by identity; None: none)."""
     found: dict[Var, set[int | None]] = {}
-    work: list[tuple[Node, int | None]] = [(block.body, None)]
-    if block.init is not None:
-        work.append((block.init, None))
+    work: list[Node] = [block.body] if block.init is None else [block.body, block.init]
     while work:
-        node, home = work.pop()
+        node = work.pop()
         for data in _used(node):
-            found.setdefault(data, set()).add(home)
-        if home is None and isinstance(node, For) and node.kind == "parallel":
-            work += [(node.min, None), (node.extent, None), (node.body, id(node))]
+            found.setdefault(data, set()).add(None)
+        if isinstance(node, For) and node.kind == "parallel":
+            work += [node.min, node.extent]
+            for below in walk(node.body):
+                for data in _used(below):
+                    found.setdefault(data, set()).add(id(node))
         elif node.__class__ not in LEAVES:
-            work += [(child, home) for child in children(node)]
+            work += children(node)
     return found
 
 
-def _used(node: Node) -> Iterator[Var]:
+def _used(node: Node) -> tuple[Var, ...]:
     if isinstance(node, (prim.BufferLoad, BufferStore, BufferRegion)):
-        yield node.buffer.data
-    elif isinstance(node, Var):
-        yield node
+        return (node.buffer.data,)
+    return (node,) if isinstance(node, Var) else ()
