@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from html import escape
 
 from relaxlang.analysis.memory import Interval, Timeline, timeline
 from relaxlang.ir.module import IRModule
@@ -122,6 +121,8 @@ def memory_html(made: Sequence[Timeline]) -> str:
 
 def timeline_html(one: Timeline) -> str:
     """The part of a page that shows one timeline."""
+    from html import escape  # here, because builds want the texts alone
+
     steps, rows = max(len(one.steps), 1), len(one.intervals)
     height, unit = 80 + _ROW * (rows + 1), _WIDTH / steps
     parts = []

@@ -29,7 +29,6 @@ from relaxlang.passes.base import PassContext
 from relaxlang.runtime.exec_file import as_value, from_value
 from relaxlang.runtime.exec_values import Outside, ValueReader, encode_value
 from relaxlang.runtime.executable import Executable
-from relaxlang.runtime.graph_module import GraphExecutorFactory
 from relaxlang.runtime.module import RuntimeModule, VMExecutorFactory, link, runtime_module
 from relaxlang.syntax.origin import Origin
 
@@ -66,19 +65,19 @@ class Build:
         if self._origin.seconds:  # its files were touched, and are the same all the same
             self._origin.keep()
         made.exec_mode = exec_mode
-        if isinstance(made, GraphExecutorFactory):
-            made.linked = is_linked
+        if is_linked:
+            made.linked = True
         return made
 
     def keep(self, built: RuntimeModule) -> None:
         """Put a program into the cache, if it is of a kind that can be and took long enough."""
         executable = built.executable
         here = bool(built.kernels) or not executable.objects
-        if built.imports or not here or type(built) not in (VMExecutorFactory, GraphExecutorFactory):
+        if built.imports or not here or not _has_functions(built):
             return
         if time.process_time() - self._start + self._origin.seconds < WORTHWHILE:
             return
-        self._write(executable, built.exec_mode, getattr(built, "linked", False))
+        self._write(executable, built.exec_mode, built.linked)
         self._origin.keep()
 
     def _write(self, executable: Executable, exec_mode: str, is_linked: bool) -> None:
@@ -92,6 +91,15 @@ class Build:
             name, stamp = written
         content = encode_value((exec_mode, is_linked, name, tuple(stamp), payload))
         BUILDS.write(self._key, content, outside.size)
+
+
+def _has_functions(built: RuntimeModule) -> bool:
+    """Whether a program is of a kind that the cache keeps: not kernels alone, nor one of a back end of its own."""
+    if type(built) is VMExecutorFactory:
+        return True
+    from relaxlang.runtime.graph_module import GraphExecutorFactory  # here, because most programs have no graphs
+
+    return type(built) is GraphExecutorFactory
 
 
 def build_of(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from relaxlang.base.diagnostics import fail
 
@@ -20,12 +21,12 @@ class BenchmarkResult:
     @property
     def mean(self) -> float:
         """The mean."""
-        return statistics.fmean(self.results)
+        return float(np.mean(self.results))
 
     @property
     def median(self) -> float:
         """The median."""
-        return statistics.median(self.results)
+        return float(np.median(self.results))
 
     @property
     def min(self) -> float:
@@ -40,7 +41,7 @@ class BenchmarkResult:
     @property
     def std(self) -> float:
         """The standard deviation (of the population)."""
-        return statistics.pstdev(self.results)
+        return float(np.std(self.results))
 
     def __str__(self) -> str:
         return f"{self.mean * 1e6:.3f} µs per call (median {self.median * 1e6:.3f}, min {self.min * 1e6:.3f})"

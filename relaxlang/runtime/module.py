@@ -85,9 +85,11 @@ class RuntimeModule:
     called like packed functions and stay in this process.
 
     `exec_mode` is how machines made from the module run their functions, `native_code` the native program they share.
+    `linked` says that the constants of a program for the graph executor belong to its library.
     """
 
     exec_mode: ExecMode = "native"
+    linked: bool = False
     native_code: Program | None = None
     imports: Mapping[str, PackedFunc] = {}
 
@@ -194,12 +196,11 @@ def runtime_module(
 ) -> RuntimeModule:
     """The runtime module of an executable: a `VMExecutorFactory` when it has Relax functions, a `GraphExecutorFactory`
     when it holds graphs."""
+    if next(executable.vm_functions(), None) is not None:
+        return VMExecutorFactory(executable, kernels, ir_module)
     from relaxlang.runtime.graph_module import GraphExecutorFactory, holds_graphs
 
-    if holds_graphs(executable):
-        return GraphExecutorFactory(executable, kernels, ir_module)
-    has_functions = next(executable.vm_functions(), None) is not None
-    return (VMExecutorFactory if has_functions else RuntimeModule)(executable, kernels, ir_module)
+    return (GraphExecutorFactory if holds_graphs(executable) else RuntimeModule)(executable, kernels, ir_module)
 
 
 def load_module(path: str | os.PathLike[str]) -> RuntimeModule:
