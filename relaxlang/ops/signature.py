@@ -121,7 +121,8 @@ def signature_text(definition: OpDef) -> str:
 
 
 def _wrong(definition: OpDef, param: OpParam, wanted: str, value: Any, span: Span | None) -> Exception:
-    where = value.span if isinstance(value, (relax.Expr, PrimExpr)) and value.span else span
+    written = isinstance(value, (relax.Expr, PrimExpr)) and not isinstance(value, (relax.Var, prim.Var))
+    where = value.span if written and value.span else span  # a variable's own place is its definition
     said = "an expression of Relax" if isinstance(value, relax.Expr) else describe(value)
     return error(
         "RLX0206",

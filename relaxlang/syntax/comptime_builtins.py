@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from relaxlang.base.diagnostics import DiagnosticError
 from relaxlang.base.dtype import DType
-from relaxlang.ir import prim
+from relaxlang.ir import prim, relax
 from relaxlang.ir.prim import PrimExpr
 from relaxlang.syntax import tree
 from relaxlang.syntax.comptime_values import MAX_SIZE, Builtin, as_key, describe, error, format_text, join_text
@@ -22,6 +22,12 @@ def _python(name: str, function: Callable[..., Any]) -> Builtin:
 
     def run(ev: Evaluator, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> Any:
         plain = [a.value if isinstance(a, prim.IntImm) else a for a in args]
+        late = next((a for a in plain if isinstance(a, (relax.Expr, PrimExpr))), None)
+        if late is not None and name != "isinstance":
+            loop = "a loop over it is written in a `T.prim_func`, which `R.call_tir` calls"
+            help = loop if name == "range" and isinstance(late, relax.Expr) else ""
+            text = f"`{name}` takes what is known while compiling, not {describe(late)}"
+            raise error("RLX0116", text, node.span, help=help)
         try:
             result = function(*plain, **kwargs)
         except DiagnosticError:

@@ -10,7 +10,7 @@ from relaxlang.base.diagnostics import Diagnostic, Diagnostics, WarningSink
 from relaxlang.base.recursion import deep_recursion
 from relaxlang.base.source import Source
 from relaxlang.base.suggest import suggestion
-from relaxlang.ir.module import IRModule
+from relaxlang.ir.module import UNCHECKED, IRModule
 from relaxlang.syntax.elaborate.module import elaborate_module
 from relaxlang.syntax.elaborate.unit import Unit
 from relaxlang.syntax.include import Includer
@@ -79,9 +79,12 @@ def parse_source(
         module = elaborate_module(unit, surface)
         _check_values(unit, source)
         diagnostics.check()
-        if check and verify is not None and unit.verify:
+        if check and verify is not None:
             found = verify(module, unit.operators)
-            diagnostics.items += [d for d in found if not (unit.tolerated and d.code == "RLX0220")]  # warned of before
+            if unit.verify:
+                diagnostics.items += [d for d in found if not (unit.tolerated and d.code == "RLX0220")]  # warned of
+            elif any(d.level == "error" for d in found):  # faulty on purpose, and goes on saying so
+                module = module.with_attrs(module.attrs.with_(**{UNCHECKED: False}))
         diagnostics.warn(warnings)
         return module
 

@@ -209,11 +209,14 @@ def _item(ev: RelaxElaborator, node: tree.Call, value: Any, index: Any) -> relax
 @names("match_cast")
 def _match_cast(ev: RelaxElaborator, node: tree.Call, value: Any, struct_info_: Any = None, **words: Any) -> CastValue:
     given = words.get("struct_info", words.get("ty", struct_info_))
-    cast = CastValue(ev.lift(value, node.span), struct_info(given, node.span), node.span)
-    known = cast.value.struct_info
-    if ev.check and known is not None and base_check(cast.info, known) is BaseCheck.NEVER:
-        raise error("RLX0201", f"a `{known}` can't be cast to `{cast.info}`", node.span)
-    return cast
+    return _cast(ev, ev.lift(value, node.span), struct_info(given, node.span), node.span)
+
+
+def _cast(ev: RelaxElaborator, value: relax.Expr, info: StructInfo, span: Span | None) -> CastValue:
+    known = value.struct_info
+    if ev.check and known is not None and base_check(info, known) is BaseCheck.NEVER:
+        raise error("RLX0201", f"a `{known}` can't be cast to `{info}`", span)
+    return CastValue(value, info, span)
 
 
 @names("match_shape")
@@ -229,9 +232,9 @@ def _match_shape(ev: RelaxElaborator, node: tree.Call, value: Any, shape: Any) -
     subject = ev.lift(value, node.span)
     known = subject.struct_info
     if isinstance(known, ShapeStructInfo):
-        return CastValue(subject, shape_info(dims), node.span)
+        return _cast(ev, subject, shape_info(dims), node.span)
     of = known.dtype if isinstance(known, TensorStructInfo) else None
-    return CastValue(subject, tensor_info(dims, of), node.span)
+    return _cast(ev, subject, tensor_info(dims, of), node.span)
 
 
 @names("dataflow")

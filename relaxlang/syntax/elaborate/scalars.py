@@ -51,6 +51,8 @@ def scalar(value: Any, span: Span | None, like: DType | None = None) -> PrimExpr
             raise error(
                 "RLX0129", f"`{value}` is out of range for `int64`", span, help="write `T.uint64(…)` if that is meant"
             )
+        if like is not None and type(value) is int:
+            check_fits(value, like.scalar, span)
         made = prim.as_prim(value, like)
         return made.replace(span=span)
     if isinstance(value, tir.BufferRegion):

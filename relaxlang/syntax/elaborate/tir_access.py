@@ -42,6 +42,9 @@ def indices_of(buffer: tir.Buffer, at: Any, span: Span | None, lanes: int = 1) -
     """The indices of an element: one for each dimension, or any number where the shape is not known. With `lanes` those
     of a vector along the last dimension."""
     indices = [scalar(i, span) for i in (at if isinstance(at, (list, tuple)) else [at])]
+    for index in indices:
+        if not (index.dtype.is_integer or index.dtype.is_bool):
+            raise error("RLX0302", f"an index of `{buffer.name}` must be an integer, not `{index.dtype}`", span)
     if len(indices) != len(buffer.shape) and not is_view(buffer.layout):
         raise wrong_count(buffer, len(indices), span)
     if lanes > 1 and not indices:

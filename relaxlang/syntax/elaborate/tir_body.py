@@ -254,21 +254,22 @@ class BodyElaborator(Evaluator):
                 elif isinstance(stmt, tree.AnnAssign):
                     poison((stmt.target,), scope)
 
-    def bind(self, target: tree.Expr, value: Any, scope: Scope) -> None:
-        """`target = value`: declarations get their name, scalars become lets, other values are compile-time."""
+    def bind(self, target: tree.Expr, value: Any, scope: Scope, at: Span | None = None) -> None:
+        """`target = value`: declarations get their name, scalars become lets, other values are compile-time. The value
+        stands at `at`."""
         if isinstance(target, tree.Subscript):
-            self.store(target, value, scope)
+            self.store(target, value, scope, at)
         elif isinstance(target, tree.Name) and not isinstance(value, Pending) and self.is_variable(target.id, scope):
-            self.store(target, value, scope)
+            self.store(target, value, scope, at)
         elif isinstance(target, tree.Name) and self.is_one_element(target.id, value, scope):
-            self.store(tree.Subscript(target, tree.Constant(0, "0"), span=target.span), value, scope)
+            self.store(tree.Subscript(target, tree.Constant(0, "0"), span=target.span), value, scope, at)
         elif isinstance(target, tree.Name):
             if isinstance(value, Pending) and value.kind in ("buffer", "axis") and target.id in scope.names:
                 raise error("RLX0324", f"`{target.id}` is defined already in this scope", target.span)
-            of = self.variable_type(target.id, value)
+            of = self.variable_type(target.id, value, at)
             if of is not None:
                 scope.names[target.id] = scalar_variable(self, target.id, of, target.span)
-                self.store(target, value, scope)
+                self.store(target, value, scope, at)
             else:
                 scope.names[target.id] = self.named(target.id, value, target.span)
         elif isinstance(target, (tree.TupleExpr, tree.ListExpr)) and not any(
@@ -281,7 +282,7 @@ class BodyElaborator(Evaluator):
             if len(values) != len(target.elements):
                 raise error("RLX0127", f"{len(target.elements)} names for {len(values)} values", target.span)
             for part, element in zip(target.elements, values):
-                self.bind(part, element, scope)
+                self.bind(part, element, scope, at)
         else:
             assign(self, target, value, scope)
 
@@ -296,18 +297,18 @@ class BodyElaborator(Evaluator):
             return let_of(scalar(value, span), None, span).declare(self, name, span)
         return value.value if isinstance(value, Meta) else value
 
-    def variable_type(self, name: str, value: Any) -> DType | None:
+    def variable_type(self, name: str, value: Any, at: Span | None = None) -> DType | None:
         """The type of the variable that `name = value` makes; None when it makes none: the name is not bound again, or
         no number is bound to it."""
         if not isinstance(value, (PrimExpr, bool, int, float)) or isinstance(value, prim.StringImm):
             return None
         if isinstance(value, prim.Call) and value.op in (*COORDINATES, "carried.item"):
             return None
-        stmts, at = self.following
+        stmts, place = self.following
         if id(stmts) not in self.assigned:
             self.assigned[id(stmts)] = last_assignments(stmts)
-        of = scalar(value, None).dtype
-        changes = self.assigned[id(stmts)].get(name, 0) > at
+        of = scalar(value, at).dtype
+        changes = self.assigned[id(stmts)].get(name, 0) > place
         return of if changes and of.lanes == 1 and not of.is_handle and of is not prim.VOID else None
 
     def is_variable(self, name: str, scope: Scope) -> bool:
@@ -322,8 +323,8 @@ class BodyElaborator(Evaluator):
         known = place.names[name] if place is not None else None
         return isinstance(known, tir.Buffer) and known.shape == (prim.const(1, prim.INT32),)
 
-    def store(self, target: tree.Expr, value: Any, scope: Scope) -> None:
-        """`A[i, j] = value`."""
+    def store(self, target: tree.Expr, value: Any, scope: Scope, at: Span | None = None) -> None:
+        """`A[i, j] = value`; the value stands at `at`."""
         place = self.expr(target, scope)
         if isinstance(place, tir.BufferRegion):
             buffer, indices = place.buffer, vector_indices(place, target.span)
@@ -332,7 +333,7 @@ class BodyElaborator(Evaluator):
         else:
             raise error("RLX0305", f"only buffers can be stored to, not {describe(place)}", target.span)
         of = prim._load_type(buffer.dtype, indices)
-        stored = self.as_stored(scalar(value, target.span, of.scalar), of, buffer, target.span)
+        stored = self.as_stored(scalar(value, at or target.span, of.scalar), of, buffer, target.span)
         self.items.append(tir.BufferStore(buffer, stored, indices, span=target.span))
 
     def as_stored(self, value: PrimExpr, of: DType, buffer: tir.Buffer, span: Span | None) -> PrimExpr:

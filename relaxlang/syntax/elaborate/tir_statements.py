@@ -50,7 +50,7 @@ def _assign(ev: BodyElaborator, node: tree.Assign, scope: Scope) -> None:
     for target in node.targets:
         if isinstance(target, tree.Name):
             refuse_shadowing(target, node.value, scope)
-        ev.bind(target, value, scope)
+        ev.bind(target, value, scope, node.value.span)
 
 
 def _ann_assign(ev: BodyElaborator, node: tree.AnnAssign, scope: Scope) -> None:

@@ -174,7 +174,7 @@ def _plain(p: Printer, value: relax.Expr) -> Doc:
 def _rest(p: Printer, node: relax.Call) -> list[Doc]:
     items = []
     for key, value in node.attrs.items():
-        if not value and key in LOST_KEYWORDS and p.since(LOST_KEYWORDS[key]):
+        if key in LOST_KEYWORDS and p.since(LOST_KEYWORDS[key]) and not value:
             continue
         # An operator knows from its signature that a parameter is a dtype; `"float32"` is how people write it.
         text = f'"{value}"' if value.__class__.__name__ == "DType" else value_doc(p, value)

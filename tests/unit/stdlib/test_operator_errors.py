@@ -99,6 +99,7 @@ CALLS = {
     "R.nn.relu6x(x)": ("RLX0103", "there is no operator `R.nn.relu6x`"),
     'R.sum("a")': ("RLX0206", "`x` of `R.sum` must be a tensor"),
     "-R.tuple(x, Module.main)": ("RLX0206", "`x` of `R.negative` must be a tensor, not `R.Tuple("),
+    "R.sum(x, axis=y)": ("RLX0206", "`axis` of `R.sum` must be an int or a tuple of ints"),
     "R.sum(Module.main)": ("RLX0206", "`x` of `R.sum` must be a tensor, not `R.Callable("),
 }
 

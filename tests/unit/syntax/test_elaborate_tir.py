@@ -277,6 +277,11 @@ def test_calls_of_operators_by_name(call: str, code: str) -> None:
         ('A.vstore([0, 0], A.vload([0, 1], "float32", None, 1))', "RLX0113"),
         ('B[0] = T.bitwise_xor("x", 1)', "RLX0112"),
         ('T.evaluate(T.GE(n, "x"))', "RLX0112"),
+        ("B[0] = 2147483648", "RLX0129"),
+        ("x: T.int8 = 300", "RLX0129"),
+        ("x: T.uint8 = -1", "RLX0129"),
+        ("A[0, 0] = A.vload([0, 1.5])", "RLX0302"),
+        ("B[0] = len(range(n))", "RLX0116"),
     ],
 )
 def test_calls_that_do_not_fit(line: str, code: str) -> None:
@@ -290,3 +295,11 @@ def test_values_that_are_bound_in_expressions_have_the_type_of_the_variable() ->
 
 def test_returning_by_name() -> None:
     assert_structural_equal(func("T.Return(n)"), func("return n"))
+
+
+def test_what_is_wrong_with_a_value_is_marked_at_the_value() -> None:
+    for value in ("2147483648", "A"):
+        with pytest.raises(DiagnosticError) as raised:
+            parse(HEAD + f"    B[0] = {value}\n")
+        span = raised.value.diagnostics[0].span
+        assert span is not None and span.text == value

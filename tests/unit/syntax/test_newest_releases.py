@@ -84,6 +84,20 @@ class Module:
         parse(text.replace("(check_well_formed=False)", ""))
 
 
+def test_faults_of_scope_that_are_wanted_stay() -> None:
+    text = """
+@I.ir_module(check_well_formed=False)
+class Module:
+    @R.function
+    def main(x: R.Tensor((4,), "float32")) -> R.Tensor((n,), "float32"):
+        n = T.int64()
+        y = R.call_pure_packed("f", x, sinfo_args=R.Tensor((n,), "float32"))
+        return y
+"""
+    assert back(text).startswith("@I.ir_module(check_well_formed=False)")
+    assert "check_well_formed" not in back(text.replace("(n,)", "(4,)"))
+
+
 @pytest.mark.parametrize(
     "view", ["R.shape([17])", 'R.shape([16]), R.dtype("int64")', 'None, R.dtype("void")', "None, None, 4"]
 )

@@ -132,3 +132,9 @@ def main(x: R.Tensor((4,), "float32")):
 """
     with pytest.raises(DiagnosticError, match="the shape must be a shape value, not the value `x`"):
         relaxlang.parse(text)
+
+
+def test_scalars_have_no_shape_to_match():
+    text = '@R.function\ndef main(m: R.Prim("int64")):\n    R.match_shape(m, (a, b))\n    return m\n'
+    with pytest.raises(DiagnosticError, match="can't be cast to"):
+        relaxlang.parse(text)
