@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from relaxlang.ir.attrs import EMPTY
 from relaxlang.ir.prim import Add, BufferLoad, Max, Min, Mul, PrimExpr, Var, all_of, cast, const
 from relaxlang.ir.tir import Block, BlockRealize, Buffer, BufferRegion, BufferStore, For, IterVar, Range, Stmt, seq
-from relaxlang.ir.visit import free_vars, substitute
+from relaxlang.ir.visit import free_vars, substitute, walk
 from relaxlang.schedule.checks import require_reduction
 from relaxlang.schedule.primitives.cache import new_buffer
 from relaxlang.schedule.primitives.loops import conjuncts
@@ -16,13 +16,20 @@ from relaxlang.schedule.state import State
 
 @dataclass(frozen=True)
 class _Update:
-    """`buffer[indices] = kind(buffer[indices], value)`, from `identity`."""
+    """`buffer[indices] = kind(buffer[indices], value)`, which begins with `first`."""
 
     buffer: Buffer
     indices: tuple[PrimExpr, ...]
     kind: type[Add | Mul | Min | Max]
     value: PrimExpr
-    identity: PrimExpr
+    first: PrimExpr
+
+    @property
+    def neutral(self) -> PrimExpr:
+        """What partial results begin with: `first` counts once, however many there are."""
+        if self.kind in (Min, Max):
+            return self.first
+        return const(int(self.kind is Mul), self.buffer.dtype)
 
 
 def rfactor(state: State, var: Var, axis: int) -> tuple[State, str]:
@@ -132,7 +139,7 @@ def _partial(
         state.fail("RLX1011", message, loop)
     place = _with(update.indices, axis, lane)
     body = BufferStore(partial, update.kind(BufferLoad(partial, place), substitute(update.value, changed)), place)
-    init = BufferStore(partial, update.identity, place)
+    init = BufferStore(partial, update.neutral, place)
     reads = substitute(block.reads, changed)
     name = state.unique(f"{block.name_hint}_rf")
     made_block = Block(tuple(iters), reads, (_point(partial, place),), name, body, init, annotations=block.annotations)
@@ -168,9 +175,11 @@ def _combine(
         analyzer.bind(one.loop_var, Range(one.min, one.extent))
     terms = [analyzer.simplify(substitute(t, firsts)) for t in conjuncts(realize.predicate)]
     predicate = substitute(all_of(*terms), fresh)
+    first = substitute(update.first, axes)
+    reads = [_point(n.buffer, n.indices) for n in walk(first) if isinstance(n, BufferLoad)]
     made_block = Block(
-        tuple(iters), (_point(partial, place),), (_point(update.buffer, indices),), block.name_hint,
-        BufferStore(update.buffer, value, indices), BufferStore(update.buffer, update.identity, indices),
+        tuple(iters), (_point(partial, place), *reads), (_point(update.buffer, indices),), block.name_hint,
+        BufferStore(update.buffer, value, indices), BufferStore(update.buffer, first, indices),
     )  # fmt: skip
     bound = (fresh[loop.loop_var], *(substitute(bindings[a.var], fresh) for a in spatial))
     made: Stmt = BlockRealize(bound, predicate, made_block)

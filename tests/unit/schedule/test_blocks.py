@@ -118,6 +118,28 @@ def test_rfactor(n: int, axis: int, inner: bool) -> None:
     same(mod, sch)
 
 
+FIRST = [("B[vi] + A[vi, vk]", "T.float32(5)"), ("B[vi] * A[vi, vk]", "C[vi]"), ("T.min(B[vi], A[vi, vk])", "C[vi]")]
+
+
+@pytest.mark.parametrize("update, first", FIRST)
+def test_what_a_reduction_begins_with_counts_once(update: str, first: str) -> None:
+    mod = module(
+        f"""
+        @T.prim_func
+        def main(A: T.Buffer((3, 24), "float32"), C: T.Buffer((3,), "float32"), B: T.Buffer((3,), "float32")):
+            for i, k in T.grid(3, 24):
+                with T.block("total"):
+                    vi, vk = T.axis.remap("SR", [i, k])
+                    with T.init():
+                        B[vi] = {first}
+                    B[vi] = {update}
+        """
+    )
+    sch = Schedule(mod)
+    sch.rfactor(sch.split(sch.get_loops("total")[1], [None, 8])[1], 1)
+    same(mod, sch, rtol=1e-4)
+
+
 def test_partial_results_in_vectors() -> None:
     mod = module(SUM, M="m", N="n")
     sch = Schedule(mod)
