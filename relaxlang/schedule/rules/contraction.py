@@ -131,7 +131,11 @@ def _place_tail(sch: Schedule, tail: str, name: str, at: int, loop: LoopRV, lane
     load = next(one for one in loads_of(block.body) if one.buffer is made)
     axes = [a.var for a in block.iter_vars]
     loops = sch.get_loops(tail)[-len(axes) :]
-    vector = next(k for k, v in enumerate(axes) if v is load.indices[at])
+    vector = next((k for k, v in enumerate(axes) if v is load.indices[at]), None)
+    if vector is None:  # only one of its elements is there
+        for one in loops:
+            sch.unroll(one)
+        return
     rest = [one for k, one in enumerate(loops) if k != vector]
     pieces, lane = sch.split(loops[vector], [None, lanes])
     sch.reorder(*rest, pieces, lane)
@@ -158,7 +162,7 @@ def _padded(
     if copy is None:
         index = [r.buffer for r in sch.state.blocks[name].block.reads or ()].index(panel)
         plain = found.along and not found.lifted
-        block = sch.cache_read(name, index, "local") if plain else sch.reindex(name, ("read", index))
+        block = sch.cache_read(name, index, "local", [name]) if plain else sch.reindex(name, ("read", index))
         copy = sch.get(block).name_hint
     if found.lifted:
         _arrange(sch, name, found, copy, factors[found.vector])

@@ -117,6 +117,17 @@ def test_few_rows_and_short_sums_are_left_as_they_are() -> None:
     assert "T.dp4a" not in scheduled(product("int8", "int8", (1, 32, 64, 64)), Processor(64, 32)).script()
 
 
+@pytest.mark.parametrize("layout", ["plain", "transposed"])
+def test_large_factors_are_read_in_panels_of_words(layout: str) -> None:
+    mod = scheduled(product("int8", "int8", (1, 40, 700, 2600), layout))
+    text = mod.script()
+    assert 'scope="local"' in text and text.count("T.unroll(") > 3
+    x, w = data("int8", (1, 40, 700)), data("int8", (700, 2600) if layout == "plain" else (2600, 700), 1)
+    wide = w.astype("float64")
+    wanted = (x.astype("float64") @ (wide if layout == "plain" else wide.T)).astype("int32")
+    check(mod, x, w, wanted, interpreted=False)
+
+
 @pytest.mark.parametrize("rows, of", [("1", "int8"), ("33", "uint8"), ("m", "int8"), ("1", "uint8")])
 def test_words_of_constant_weights_are_made_beforehand(rows: str, of: str) -> None:
     text = f"""
