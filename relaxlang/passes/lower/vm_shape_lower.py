@@ -149,9 +149,11 @@ class _ShapeLowerer(BindingRewriter):
         self.known: set[PrimExpr] = set()
         self.heap = relax.Var("shape_heap", HEAP_INFO)
         self.shapes: dict[tuple[PrimExpr, ...], relax.Var] = {}
+        self.span: Span | None = None  # of the function, for what passes made without a place
 
     def lower(self, func: relax.Function) -> relax.Function:
         """The function with its checks in front; unchanged code when nothing in it is symbolic."""
+        self.span = func.span
         matches: list[_Match] = []
         for param in func.params:
             self.check(param, param.struct_info, f"parameter `{param.name}` of `{self.name}`", matches, param.span)
@@ -272,7 +274,7 @@ class _ShapeLowerer(BindingRewriter):
         used = list(dict.fromkeys(v for d in todo for v in free_vars(d)))
         for var in used:
             if var not in self.known:
-                fail("RLX0404", f"the symbolic dimension `{var.name}` is not defined here", span)
+                fail("RLX0404", f"the symbolic dimension `{var.name}` is not defined here", span or self.span)
         places = [self.slot(d) for d in todo]
         data = prim.Var("heap", prim.HANDLE, prim.PointerType(INT64))
         # The heap may still grow after this, so its size is a variable.
@@ -325,7 +327,7 @@ class _ShapeLowerer(BindingRewriter):
     def place(self, value: PrimExpr, span: Span | None) -> int:
         """Where a known dimension is."""
         if value not in self.known:
-            fail("RLX0404", f"the symbolic dimension `{value}` is not defined here", span)
+            fail("RLX0404", f"the symbolic dimension `{value}` is not defined here", span or self.span)
         return self.slots[value]
 
     def atom(self, value: relax.Expr) -> relax.Expr:

@@ -104,8 +104,7 @@ def _tuple(p: Printer, node: relax.Tuple) -> Doc:
 @prints(relax.TupleGetItem)
 def _item(p: Printer, node: relax.TupleGetItem) -> Doc:
     if isinstance(node.tuple_value, relax.Tuple) and p.options.dialect is not None:  # `(x, y)[0]` is `x` there
-        whole = bracket("R.tuple(", [p.doc(f) for f in node.tuple_value.fields], ")")
-        return bracket("R.TupleGetItem(", [whole, str(node.index)], ")")
+        return bracket("R.TupleGetItem(", [_whole(p, node.tuple_value), str(node.index)], ")")
     return concat(p.doc(node.tuple_value), f"[{node.index}]")
 
 
@@ -151,7 +150,14 @@ def _op_args(p: Printer, name: str, args: tuple[relax.Expr, ...]) -> list[Doc]:
         return [string_text(a.value) if isinstance(a, relax.StringImm) else p.doc(a) for a in args]
     if name == "memory.view" and p.options.dialect is not None:
         return ["None" if isinstance(a, relax.Tuple) and not a.fields else p.doc(a) for a in args]
+    if name in ("print", "assert_op"):  # there `(x, y)` is two values
+        return [_whole(p, a) if isinstance(a, relax.Tuple) else p.doc(a) for a in args]
     return _args(p, args)
+
+
+def _whole(p: Printer, node: relax.Tuple) -> Doc:
+    """`R.tuple(x, y)`, where `(x, y)` means something else."""
+    return bracket("R.tuple(", [p.doc(f) for f in node.fields], ")")
 
 
 def _plain(p: Printer, value: relax.Expr) -> Doc:

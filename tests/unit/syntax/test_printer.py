@@ -285,3 +285,10 @@ def test_colors_add_nothing_else() -> None:
     text = mod.script(color=True)
     assert re.sub(r"\033\[[0-9;]*m", "", text) == mod.script()
     assert '\033[32m"float32"\033[0m' in text and "\033[35mdef\033[0m" in text
+
+
+def test_a_tuple_that_is_printed_at_run_time_stays_one_value() -> None:
+    head = '@R.function(pure=False)\ndef main(x: R.Tensor((4,), "float32"), c: R.Tensor((), "bool")):\n'
+    module = relaxlang.parse(head + "    R.print(R.tuple(x))\n    R.assert_op(c, R.tuple(x, x))\n    return x\n")
+    again = relaxlang.parse(module.script())
+    assert_structural_equal(module, again)
