@@ -207,6 +207,29 @@ def test_convolutions(size: int, kernel: int, stride: int, groups: int) -> None:
     np.testing.assert_allclose(np.asarray(built), wanted, rtol=1e-4, atol=1e-4)
 
 
+def test_a_convolution_of_one_filter_with_what_follows_it() -> None:
+    mod = relaxlang.parse(
+        """
+@R.function
+def main(
+    x: R.Tensor((2, 20, 3, 5), "float32"), w: R.Tensor((1, 5, 7, 1), "float32"), b: R.Tensor((1, 1, 1, 1), "float32")
+):
+    with R.dataflow():
+        y = R.nn.conv2d(x, w, strides=[2, 1], padding=[1, 0, 3, 2], data_layout="NHWC")
+        z = R.add(y, b)
+        R.output(z)
+    return z
+"""
+    )
+    args = [
+        np.random.default_rng(3).standard_normal(s).astype("float32")
+        for s in ((2, 20, 3, 5), (1, 5, 7, 1), (1, 1, 1, 1))
+    ]
+    wanted = np.asarray(Interpreter(mod).run("main", *args))
+    built = relaxlang.VirtualMachine(relaxlang.build(mod), relaxlang.cpu())["main"](*args)
+    np.testing.assert_allclose(np.asarray(built), wanted, rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize("m, n", [(None, None), (128, 128), (129, 129), (8, 3072), (1, 3072), (1000, 777)])
 def test_tiles_fit_the_registers(m: int | None, n: int | None) -> None:
     for processor in PROCESSORS:
