@@ -8,7 +8,7 @@ from typing import Any
 
 from relaxlang.base.diagnostics import Diagnostic, Diagnostics, WarningSink
 from relaxlang.base.recursion import deep_recursion
-from relaxlang.base.source import Source
+from relaxlang.base.source import Source, Span
 from relaxlang.base.suggest import suggestion
 from relaxlang.ir.module import UNCHECKED, IRModule
 from relaxlang.syntax.elaborate.module import elaborate_module
@@ -77,7 +77,7 @@ def parse_source(
         unit.arrays = arrays = SideFile(source.name)
         others.note_side_file(arrays.path)
         module = elaborate_module(unit, surface)
-        _check_values(unit, source)
+        _check_values(unit, source, includer.spans[-1] if includer.spans else None)
         diagnostics.check()
         if check and verify is not None:
             found = verify(module, unit.operators)
@@ -93,11 +93,11 @@ def parse_source(
         return read(source, values or {}, outermost)
 
 
-def _check_values(unit: Unit, source: Source) -> None:
-    """A value for a name that the text does not even mention is a slip."""
+def _check_values(unit: Unit, source: Source, included: Span | None) -> None:
+    """A value for a name that the text does not even mention is a slip; `included` is where a file was given it."""
     for name in unit.values:
         if name not in unit.parameters and not re.search(rf"\b{re.escape(name)}\b", source.text):
             hint = suggestion(name, unit.parameters)
             known = f"the parameters are {', '.join(f'`{p}`' for p in unit.parameters)}" if unit.parameters else ""
             help = hint["help"] or known or "a file declares its parameters: `N = I.param(int)`"
-            unit.complain(Diagnostic("RLX0147", f"`{source.name}` has no parameter `{name}`", None, help=help))
+            unit.complain(Diagnostic("RLX0147", f"`{source.name}` has no parameter `{name}`", included, help=help))

@@ -259,8 +259,10 @@ class ModuleElaborator:
             return self._converted(name, kind, self.unit.values[name], node.span)
         if default is not None:
             return self._converted(name, kind, self.ev.expr(default, scope), default.span)
-        raise error("RLX0147", f"the module parameter `{name}` was given no value", node.span,
-                    help=f"give one: `relaxc -D {name}=…`, or `parse(text, values={{\"{name}\": …}})`")  # fmt: skip
+        notes = self._includes()
+        ways = f'`relaxc -D {name}=…`, or `parse(text, values={{"{name}": …}})`'
+        raise error("RLX0147", f"the module parameter `{name}` was given no value", node.span, notes=notes,
+                    help=f"give one: {f'`I.include(…, {name}=…)`' if notes else ways}")  # fmt: skip
 
     def _converted(self, name: str, kind: str, given: Any, span: Span | None) -> Any:
         """A value for a parameter, as one of its kind."""
@@ -268,7 +270,12 @@ class ModuleElaborator:
             return _PARAM_KINDS[kind](given)
         except (ValueError, TypeError):
             text = f"the parameter `{name}` is of kind `{kind}`, and was given {given!r}"
-            raise error("RLX0147", text, span) from None
+            raise error("RLX0147", text, span, notes=self._includes()) from None
+
+    def _includes(self) -> list[str]:
+        """Where the file is included, as a note, when it is."""
+        spans = () if self.unit.includer is None else self.unit.includer.spans
+        return [f"{spans[-1]}: included here"] if spans else []
 
     def _included(self, node: tree.Call, scope: Scope) -> IRModule:
         """`attn = I.include("attn.rlx", HEADS=8)`: another file, with values for its parameters."""

@@ -71,6 +71,9 @@ def test_two_instances_of_a_template():
 def test_values_and_faults_of_the_included_file():
     write("less.rlx", WHOLE.replace(", N=8", ""))
     assert codes("less.rlx")[0][0] == "RLX0147"
+    write("most.rlx", WHOLE.replace("N=8", "N=8, M=3"))
+    with pytest.raises(DiagnosticError, match=r"`part.rlx` has no parameter `M`\n +--> most.rlx:"):
+        relaxlang.load("most.rlx")
     write("more.rlx", WHOLE.replace("part.twice", "part.twise"))
     assert codes("more.rlx") == [("RLX0101", "the module `part` has no function `twise`")]
     write("args.rlx", 'a = I.include("part.rlx", 8)' + EMPTY)
