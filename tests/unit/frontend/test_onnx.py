@@ -193,3 +193,14 @@ def test_operators_that_onnx_runtime_adds() -> None:
     wanted = onnxruntime.InferenceSession(model.SerializeToString()).run(None, dict(zip("xy", inputs)))
     for a, b in zip(relaxlang.interpret(from_onnx(model), "main", *inputs), wanted, strict=True):
         np.testing.assert_allclose(np.asarray(a), b, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("a, b", [("uint8", "int8"), ("int8", "uint8"), ("int8", "int8")])
+@pytest.mark.parametrize("zeros", [(), (7,), (0, 3), (5, (1, 2, 3))])
+def test_products_of_bytes(a: str, b: str, zeros: tuple) -> None:
+    rng = np.random.default_rng(0)
+    x, w = (rng.integers(np.iinfo(t).min, np.iinfo(t).max + 1, s).astype(t) for t, s in ((a, (2, 5, 18)), (b, (18, 3))))
+    m = Maker()
+    points = [m.constant(np.array(z, t)) for z, t in zip(zeros, (a, b))]
+    y = m("MatMulInteger", m.input("x", ("n", 5, 18), a), m.constant(w), *points)
+    same(m.model(y), x)
