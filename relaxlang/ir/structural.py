@@ -25,7 +25,7 @@ from relaxlang.ir.printing import script
 # use: compare. define (`+`): match the variables in the field. bind (`*`): match buffers, and the scalar variables that
 # are free in a struct info or a buffer's shape. param (`@`): match variables of Relax, and bind in their struct info.
 # function: as use, and what was matched in another function of the module is forgotten. forget: what was matched since
-# the struct info of a function began, whose variables are its own, is forgotten.
+# a local function or the struct info of a function began, whose variables are its own, is forgotten.
 Mode = Literal["use", "define", "bind", "param", "function", "forget"]
 _MODES: dict[str, Mode] = {"+": "define", "*": "bind", "@": "param"}
 _Order = tuple[tuple[Mode, str], ...]
@@ -60,6 +60,7 @@ _ORDER: dict[type, tuple[tuple[Mode, str], ...]] = {
     si.FuncStructInfo: _steps("*params ret purity derive_func"),
 }
 _BUFFER_FIELDS = ("data", "shape", "dtype", "strides", "elem_offset", "scope", "align", "offset_factor", "layout")
+_SCOPES = (si.FuncStructInfo, relax.Function)
 _RECURSIVE = _steps("+var value")  # a local function sees its own name
 
 
@@ -176,7 +177,7 @@ class _Comparison:
             same = a.of is b.of and _bits(a.value) == _bits(b.value)
             return None if same else f"{a.of} {a.value!r} against {b.of} {b.value!r}"
         if isinstance(a, Node):
-            if isinstance(a, si.FuncStructInfo):
+            if isinstance(a, _SCOPES):
                 self.work.append(("forget", len(self.matched), None, path))
             if isinstance(a, tir.PrimFunc):
                 return self._prim_func(a, b, path)
@@ -423,7 +424,7 @@ class _Hash:
             self.work += [("use", value.body), ("use", value.attrs), ("use", value.ret_type), ("bind", buffers)]
             self.work.append(("define", value.params))
         else:
-            if isinstance(value, si.FuncStructInfo):
+            if isinstance(value, _SCOPES):
                 self.work.append(("forget", self.matched))
             for step, name in reversed(_order(value)):
                 self.work.append(("bind" if mode == "bind" and step == "use" else step, getattr(value, name)))

@@ -223,3 +223,18 @@ def test_a_variable_that_is_bound_twice_counts_as_two() -> None:
 
     assert structural_equal(pair(x, x), pair(x, y))
     assert structural_hash(pair(x, x)) == structural_hash(pair(x, y))
+
+
+def test_dimensions_of_a_local_function_end_with_it() -> None:
+    mine, n = prim.Var("n", prim.INT64), prim.Var("n", prim.INT64)
+
+    def module(of_local: prim.Var, of_type: prim.Var) -> relax.Function:
+        x = relax.Var("x", si.ShapeStructInfo((of_local,)))
+        local = relax.Function((x,), relax.SeqExpr((), x), si.ShapeStructInfo((of_local,)), True)
+        own = si.FuncStructInfo((si.ShapeStructInfo((of_type,)),), si.ShapeStructInfo((of_type,)), True)
+        f, y = relax.Var("f", local.struct_info), relax.Var("y", own)
+        block = relax.BindingBlock((relax.VarBinding(f, local), relax.VarBinding(y, f)))
+        return relax.Function((), relax.SeqExpr((block,), y), own, True)
+
+    assert structural_equal(module(n, n), module(n, mine))
+    assert structural_hash(module(n, n)) == structural_hash(module(n, mine))
