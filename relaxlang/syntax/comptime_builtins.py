@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from relaxlang.syntax.comptime import Evaluator
 
 
-def _python(name: str, function: Callable[..., Any]) -> Builtin:
-    """A Python function over plain values."""
+def _python(name: str, function: Callable[..., Any], of_any: bool = False) -> Builtin:
+    """A Python function over plain values; `of_any`: also of what is known at run time only, as its text is."""
 
     def run(ev: Evaluator, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> Any:
         plain = [a.value if isinstance(a, prim.IntImm) else a for a in args]
         late = next((a for a in plain if isinstance(a, (relax.Expr, PrimExpr))), None)
-        if late is not None and name != "isinstance":
+        if late is not None and not of_any:
             loop = "a loop over it is written in a `T.prim_func`, which `R.call_tir` calls"
             help = loop if name == "range" and isinstance(late, relax.Expr) else ""
             text = f"`{name}` takes what is known while compiling, not {describe(late)}"
@@ -102,10 +102,12 @@ BUILTINS: dict[str, Builtin] = {
     "int": _python("int", int),
     "float": _python("float", lambda value=0.0: parse_float(value) if isinstance(value, str) else float(value)),
     "bool": _python("bool", bool),
-    "str": _python("str", str),
+    "str": _python("str", str, of_any=True),
     "dict": _python("dict", dict),
     "set": _python("set", lambda seq=(): list(dict.fromkeys(seq))),
-    "isinstance": _python("isinstance", lambda value, kind: describe_kind(value) == getattr(kind, "name", None)),
+    "isinstance": _python(
+        "isinstance", lambda value, kind: describe_kind(value) == getattr(kind, "name", None), of_any=True
+    ),
     "min": _extreme("min", prim.Min, min),
     "max": _extreme("max", prim.Max, max),
     "sum": Builtin("sum", _sum),
