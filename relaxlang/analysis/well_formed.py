@@ -309,9 +309,10 @@ class _Checker:
 
     # --- struct info --------------------------------------------------------------------------------------------------
     def scalars(self, used: Iterable[prim.Var], scope: _Scope, span: Span | None) -> None:
-        """Symbolic variables must be defined where they are used."""
+        """Symbolic variables must be defined where they are used; each is reported once."""
         for var in used:
             if var not in scope.scalars:
+                scope.scalars.add(var)
                 self.report(
                     "RLX0441",
                     f"the symbolic variable `{var.name}` is not defined here",
