@@ -63,6 +63,7 @@ def bind_params(mod: IRModule, func_name: str, params: Mapping[str, Any]) -> IRM
         tensor = as_tensor(array).numpy()
         if tensor.flags.writeable:  # whoever has it may write to it, and nobody writes to constants
             tensor = array_of(tensor).numpy()
+            tensor.flags.writeable = False
         constant = relax.Constant(tensor, span=names[name].span)
         _match(name, names[name].struct_info, constant, dims)
         values[names[name]] = constant
