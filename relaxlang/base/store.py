@@ -23,9 +23,12 @@ from relaxlang.base.files import write_atomically
 
 _DIGEST = 32
 _EVERY = 64
-_PIECE = 2 << 20
-"""Bytes of a write of big data: those of a huge page. The page cache keeps what is written in runs of this size in huge
-pages, and maps them as such, where the file system can."""
+_SLICE = 1 << 20
+_HUGE_PAGE = 2 << 20
+"""The page cache keeps what is written in runs of this size in huge pages, and maps them as such, where the file system
+can: reading is faster from them."""
+_HUGE_FROM = 128 << 20
+"""Bytes of data from which on that is worth the memory of what nobody reads but shares a page with what is read."""
 ENTRY, DATA = ".entry", ".data"
 
 
@@ -104,7 +107,7 @@ class Store:
             if 4 * size > min(self.limit, shutil.disk_usage(folder).free):
                 return None
             with open(made, "xb", buffering=0) as stream:
-                for run in _runs(pieces):
+                for run in _runs(pieces) if size >= _HUGE_FROM else _slices(pieces):
                     _write_all(stream.write, run)
                 stamp = Stamp.of(os.fstat(stream.fileno()))
         except OSError:
@@ -125,7 +128,7 @@ class Store:
                 if Stamp.of(os.fstat(stream.fileno())) != stamp:
                     return None
                 mapped = mmap.mmap(stream.fileno(), stamp.size, access=mmap.ACCESS_READ)
-            if hasattr(mmap, "MADV_HUGEPAGE"):
+            if stamp.size >= _HUGE_FROM and hasattr(mmap, "MADV_HUGEPAGE"):
                 with suppress(OSError):  # a kernel without huge pages
                     mapped.madvise(mmap.MADV_HUGEPAGE)  # data that has to be read from the disk first
             return memoryview(mapped)
@@ -196,16 +199,24 @@ def _siblings(folder: str, key: str) -> list[str]:
         return []
 
 
+def _slices(pieces: Iterable[bytes | memoryview]) -> Iterator[memoryview]:
+    """The bytes of all pieces, in shorter slices than what would be kept in huge pages."""
+    for piece in pieces:
+        view = memoryview(piece).cast("B")
+        for at in range(0, len(view), _SLICE):
+            yield view[at : at + _SLICE]
+
+
 def _runs(pieces: Iterable[bytes | memoryview]) -> Iterator[memoryview]:
-    """The bytes of all pieces in runs of `_PIECE`; a run is gone when the next one is asked for."""
-    run, used = memoryview(bytearray(_PIECE)), 0
+    """The bytes of all pieces in runs of `_HUGE_PAGE`; a run is gone when the next one is asked for."""
+    run, used = memoryview(bytearray(_HUGE_PAGE)), 0
     for piece in pieces:
         view = memoryview(piece).cast("B")
         while view:
-            taken = view[: _PIECE - used]
+            taken = view[: _HUGE_PAGE - used]
             run[used : used + len(taken)] = taken
             view, used = view[len(taken) :], used + len(taken)
-            if used == _PIECE:
+            if used == _HUGE_PAGE:
                 yield run
                 used = 0
     if used:
