@@ -228,7 +228,7 @@ def transform_data(plan: Plan, b: Buffers, places: Sequence[Var]) -> Stmt:
             values = [load(half, i, j, line.lane) for j in range(n)]
             return line.run(algebra.input_line(m, values, line.keep, lambda j, e: store(b.v, e, i * n + j, t, channel)))
 
-        return seq(nest([("j", n)], down), nest([("i", n)], along))
+        return seq(nest([("j", n, "unroll")], down), nest([("i", n, "unroll")], along))
 
     body = _tiles(plan, lambda t, row, column: nest(
         [("c", plan.channels // lanes)], lambda c: tile(t, row, column, c)))  # fmt: skip
