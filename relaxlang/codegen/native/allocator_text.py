@@ -1,8 +1,36 @@
-"""The LLVM text of the allocator: see `support`. Names in braces are constants that `support` fills in."""
+"""The LLVM text of the allocator: see `support`. Names in braces are constants that `support` fills in.
+
+`from_system` makes a block, whose header knows the address that the system gave, and `to_system` gives it back. On
+Linux large blocks are pages of their own, that begin where a huge page does (see `runtime.memory`).
+"""
 
 from __future__ import annotations
 
 ALLOCATOR = r"""
+define internal ptr @from_malloc(i64 %size) {
+  %whole = add i64 %size, 128
+  %raw = call ptr @malloc(i64 %whole)
+  %failed = icmp eq ptr %raw, null
+  br i1 %failed, label %done, label %got
+got:
+  %where = ptrtoint ptr %raw to i64
+  %above = add i64 %where, 127
+  %aligned = and i64 %above, -64
+  %data = inttoptr i64 %aligned to ptr
+  %h4 = getelementptr i8, ptr %data, i64 -32
+  store ptr %raw, ptr %h4
+  br label %done
+done:
+  %made = phi ptr [ null, %0 ], [ %data, %got ]
+  ret ptr %made
+}
+
+define internal void @to_malloc(ptr %data) {
+  %h4 = getelementptr i8, ptr %data, i64 -32
+  %raw = load ptr, ptr %h4
+  call void @free_system(ptr %raw)
+  ret void
+}
 define ptr @rlx_take(i64 %n, i1 %force) {
   %least = call i64 @llvm.umax.i64(i64 %n, i64 1)
   %few = icmp ule i64 %least, 1024
@@ -47,23 +75,16 @@ fresh:
   %ask = and i1 %large, %free.to
   br i1 %ask, label %no, label %more
 more:
-  %whole = add i64 %size, 128
-  %raw = call ptr @malloc(i64 %whole)
-  %failed = icmp eq ptr %raw, null
+  %data = call ptr @from_system(i64 %size)
+  %failed = icmp eq ptr %data, null
   br i1 %failed, label %no, label %got
 got:
-  %where = ptrtoint ptr %raw to i64
-  %above = add i64 %where, 127
-  %aligned = and i64 %above, -64
-  %data = inttoptr i64 %aligned to ptr
   %h0 = getelementptr i8, ptr %data, i64 -64
   %h1 = getelementptr i8, ptr %data, i64 -56
   %h2 = getelementptr i8, ptr %data, i64 -48
-  %h4 = getelementptr i8, ptr %data, i64 -32
   store i64 1, ptr %h0
   store i64 %index, ptr %h1
   store i64 %size, ptr %h2
-  store ptr %raw, ptr %h4
   ret ptr %data
 no:
   ret ptr null
@@ -95,9 +116,7 @@ push:
   store ptr %data, ptr %list
   ret void
 system:
-  %h4 = getelementptr i8, ptr %data, i64 -32
-  %raw = load ptr, ptr %h4
-  call void @free_system(ptr %raw)
+  call void @to_system(ptr %data, i64 %size)
   ret void
 done:
   ret void
@@ -117,9 +136,9 @@ some:
   %h3 = getelementptr i8, ptr %head, i64 -40
   %next = load ptr, ptr %h3
   store ptr %next, ptr %list
-  %h4 = getelementptr i8, ptr %head, i64 -32
-  %raw = load ptr, ptr %h4
-  call void @free_system(ptr %raw)
+  %h2 = getelementptr i8, ptr %head, i64 -48
+  %size = load i64, ptr %h2
+  call void @to_system(ptr %head, i64 %size)
   br label %one
 empty:
   %k1 = add i64 %k, 1
@@ -164,6 +183,64 @@ done:
 
 define void @rlx_np_free(ptr %ctx, ptr %data, i64 %n) {
   call void @rlx_drop(ptr %data)
+  ret void
+}
+"""
+
+SYSTEM_LINUX = r"""
+declare ptr @mmap(ptr, i64, i32, i32, i32, i64)
+declare i32 @munmap(ptr, i64)
+declare i32 @madvise(ptr, i64, i32)
+
+define internal ptr @from_system(i64 %size) {
+  %large = icmp uge i64 %size, {LARGE}
+  br i1 %large, label %pages, label %small
+small:
+  %some = call ptr @from_malloc(i64 %size)
+  ret ptr %some
+pages:
+  %before = add i64 {HUGE_PAGE}, 64
+  %whole = add i64 %size, %before
+  %raw = call ptr @mmap(ptr null, i64 %whole, i32 3, i32 {ANONYMOUS}, i32 -1, i64 0)
+  %where = ptrtoint ptr %raw to i64
+  %failed = icmp eq i64 %where, -1
+  br i1 %failed, label %no, label %got
+got:
+  %last = sub i64 %before, 1
+  %above = add i64 %where, %last
+  %aligned = and i64 %above, -{HUGE_PAGE}
+  %data = inttoptr i64 %aligned to ptr
+  %advised = call i32 @madvise(ptr %data, i64 %size, i32 {ADVICE})
+  %h4 = getelementptr i8, ptr %data, i64 -32
+  store ptr %raw, ptr %h4
+  ret ptr %data
+no:
+  ret ptr null
+}
+
+define internal void @to_system(ptr %data, i64 %size) {
+  %large = icmp uge i64 %size, {LARGE}
+  br i1 %large, label %pages, label %small
+small:
+  call void @to_malloc(ptr %data)
+  ret void
+pages:
+  %h4 = getelementptr i8, ptr %data, i64 -32
+  %raw = load ptr, ptr %h4
+  %before = add i64 {HUGE_PAGE}, 64
+  %whole = add i64 %size, %before
+  %given = call i32 @munmap(ptr %raw, i64 %whole)
+  ret void
+}
+"""
+SYSTEM_ELSEWHERE = r"""
+define internal ptr @from_system(i64 %size) {
+  %data = call ptr @from_malloc(i64 %size)
+  ret ptr %data
+}
+
+define internal void @to_system(ptr %data, i64 %size) {
+  call void @to_malloc(ptr %data)
   ret void
 }
 """

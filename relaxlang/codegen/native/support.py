@@ -2,8 +2,8 @@
 compiled once per process and never given back, because arrays that it made outlive every program.
 
 A block is 64-byte aligned memory with a header of 64 bytes before it: its references, size class, size, the next idle
-block of the class, and the address that `malloc` gave. The interpreter's lock protects all of it. A tensor that leaves
-a program becomes a numpy array that owns its block through numpy's own protocol for allocators (NEP 49).
+block of the class, and the address that the system gave. The interpreter's lock protects all of it. A tensor that
+leaves a program becomes a numpy array that owns its block through numpy's own protocol for allocators (NEP 49).
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import numpy as np
 
 from relaxlang.codegen import cache, jit
 from relaxlang.codegen.native import layout
-from relaxlang.codegen.native.allocator_text import ALLOCATOR
+from relaxlang.codegen.native.allocator_text import ALLOCATOR, SYSTEM_ELSEWHERE, SYSTEM_LINUX
 from relaxlang.codegen.native.support_text import STACK_APPLE, STACK_ELSEWHERE, STACK_LINUX, TEXT
 from relaxlang.ir.configuration.target import Target
-from relaxlang.runtime.memory import CHECKED, POOL
+from relaxlang.runtime.memory import CHECKED, HUGE_PAGE, LARGE, POOL
 from relaxlang.runtime.ndarray import NDArray, ShapeTuple
 
 SIGNATURES: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -52,7 +52,8 @@ _OFFSETS = {
     "TYPE": layout.TYPE, "DATA": layout.DATA, "NDIM": layout.NDIM, "DIMS": layout.DIMS, "DESCR": layout.DESCR,
     "FLAGS": layout.FLAGS, "HANDLER": layout.HANDLER, "OWNDATA": layout.OWNDATA, "WRITEABLE": layout.WRITEABLE,
     "PLAIN": layout.C_CONTIGUOUS | layout.ALIGNED, "FULL": layout.C_CONTIGUOUS | layout.ALIGNED | layout.WRITEABLE,
-    "CHECKED": CHECKED,
+    "CHECKED": CHECKED, "LARGE": LARGE, "HUGE_PAGE": HUGE_PAGE,
+    "ANONYMOUS": 0x22, "ADVICE": 14,  # MAP_PRIVATE | MAP_ANONYMOUS and MADV_HUGEPAGE of Linux
 }  # fmt: skip
 
 
@@ -118,7 +119,7 @@ def support() -> Support:
 
 
 def _text(triple: str) -> str:
-    text = TEXT + ALLOCATOR
+    text = TEXT + ALLOCATOR + (SYSTEM_LINUX if "linux" in triple else SYSTEM_ELSEWHERE)
     for name, value in _OFFSETS.items():
         text = text.replace("{" + name + "}", str(value))
     return f'target triple = "{triple}"\n{text}{stack_text(triple)}'

@@ -20,6 +20,7 @@ from relaxlang.ops import Operators, default_operators
 from relaxlang.ops.kernel import Kernel
 from relaxlang.passes.base import FunctionPass, PassContext
 from relaxlang.passes.bindings import BindingRewriter
+from relaxlang.runtime.memory import allocate_lasting
 from relaxlang.schedule.rules.analysis import LAYOUT_REWRITE
 
 # A folded constant larger than its inputs by more than this many bytes is not worth its memory.
@@ -147,7 +148,7 @@ def _output(info: StructInfo) -> np.ndarray[Any, Any] | None:
     dims = [d.value for d in info.dims if isinstance(d, prim.IntImm)]
     if len(dims) != len(info.dims) or math.prod(dims) * info.dtype.itemsize > 1 << 32:
         return None
-    return np.empty(dims, info.dtype.numpy)
+    return allocate_lasting(dims, info.dtype.numpy)
 
 
 def structural_same(constant: relax.Constant, var: relax.Var) -> bool:

@@ -1,6 +1,7 @@
 """Tensors: what becomes one, where its data lies, and what leaves it."""
 
 import gc
+import sys
 import threading
 
 import ml_dtypes
@@ -8,7 +9,16 @@ import numpy as np
 import pytest
 
 from relaxlang.base.diagnostics import DiagnosticError
-from relaxlang.runtime.memory import Pool, allocate, available_bytes, format_bytes
+from relaxlang.runtime.memory import (
+    HUGE_PAGE,
+    LARGE,
+    POOL,
+    Pool,
+    allocate,
+    allocate_lasting,
+    available_bytes,
+    format_bytes,
+)
 from relaxlang.runtime.ndarray import NDArray, ShapeTuple, array, as_tensor, dtype_name, empty, numpy_dtype
 
 
@@ -180,6 +190,31 @@ def test_the_pool_keeps_no_more_than_its_limit():
     blocks = [pool.take(4096) for _ in range(5)]
     del blocks
     assert pool.idle == 8192
+
+
+def test_large_blocks_are_pages_that_go_back():
+    pool = Pool(limit=LARGE)
+    for size in (LARGE - 1, LARGE, LARGE + 1, 3 * LARGE):
+        storage = pool.take(size)
+        assert storage._address == storage.ctypes.data and storage._address % 64 == 0
+        if sys.platform == "linux" and size >= LARGE:
+            assert storage._address % HUGE_PAGE == 0
+        storage[0], storage[-1] = 3, 7
+        tail = storage[-1:]
+        del storage
+        assert tail.tolist() == [7]
+        del tail
+    assert pool.idle == LARGE
+
+
+def test_lasting_memory_is_aligned_and_never_idle():
+    idle = POOL.idle
+    for shape in ((), (0, 3), (5, 7), (1025, 1024)):
+        made = allocate_lasting(shape, np.dtype("float32"))
+        made[...] = 2.5
+        assert made.shape == shape and made.ctypes.data % 64 == 0 and (made == 2.5).all()
+        del made
+    assert POOL.idle == idle
 
 
 def test_plain_views_keep_the_block():
