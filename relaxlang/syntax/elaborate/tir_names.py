@@ -359,6 +359,15 @@ def _static_assert(ev: Evaluator, node: tree.Call, condition: Any, message: Any 
         raise error("RLX0140", str(message), node.span)
 
 
+@names("preflattened_buffer")
+def _preflattened_buffer(
+    ev: Evaluator, node: tree.Call, buffer: Any, shape: Any, dtype: Any = "float32", **fields: Any
+) -> None:
+    """What a parameter was before it was flattened, which scripts up to 0.10 tell; the IR keeps nothing of it."""
+    if not isinstance(buffer, tir.Buffer):
+        raise error("RLX0116", f"`T.preflattened_buffer` takes a buffer, not {describe(buffer)}", node.span)
+
+
 # --- variables --------------------------------------------------------------------------------------------------------
 def fresh(of: DType, args: list[Any], kwargs: dict[str, Any], node: tree.Call) -> Any:
     """`T.int64()`, `T.int64(is_size_var=True)`, `T.handle("float32", "shared")`: None when it is a constant or cast

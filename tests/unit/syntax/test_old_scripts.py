@@ -138,3 +138,9 @@ def test_scalars_have_no_shape_to_match():
     text = '@R.function\ndef main(m: R.Prim("int64")):\n    R.match_shape(m, (a, b))\n    return m\n'
     with pytest.raises(DiagnosticError, match="can't be cast to"):
         relaxlang.parse(text)
+
+
+def test_what_a_parameter_was_before_it_was_flattened_is_read() -> None:
+    text = '@T.prim_func\ndef f(A: T.Buffer[(4,), "float32"]) -> None:\n    {}A[0] = T.float32(1)\n'
+    told = text.format('T.preflattened_buffer(A, [2, 2], dtype="float32", data=A.data)\n    ')
+    assert relaxlang.structural_equal(relaxlang.parse(told), relaxlang.parse(text.format("")))
