@@ -46,6 +46,7 @@ class BodyElaborator(Evaluator):
         self.flat_shapes: dict[prim.Var, tuple[PrimExpr, ...]] = {}
         self.flat_buffers: dict[prim.Var, tir.Buffer] = {}
         self.has_block = False
+        self.suffix = ""
         self.allocates_here = False
         self.variables: set[tir.Buffer] = set()
         self.loop_depth = 0

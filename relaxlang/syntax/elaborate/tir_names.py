@@ -15,7 +15,7 @@ from relaxlang.syntax.comptime import Evaluator, Value, as_dtype, describe, erro
 from relaxlang.syntax.elaborate.buffers import as_region
 from relaxlang.syntax.elaborate.native import Names, Native, attributes
 from relaxlang.syntax.elaborate.scalars import Fresh, as_range, scalar
-from relaxlang.syntax.elaborate.tir_values import BlockHead, Domain, InitHead, Pending
+from relaxlang.syntax.elaborate.tir_values import BlockHead, Domain, InitHead, Pending, SuffixHead
 
 if TYPE_CHECKING:
     from relaxlang.syntax.elaborate.tir_body import BodyElaborator
@@ -66,6 +66,13 @@ def _range(ev: Evaluator, node: tree.Call, begin: Any, end: Any = None) -> tir.R
 @names("init")
 def _init(ev: Evaluator, node: tree.Call) -> InitHead:
     return InitHead()
+
+
+@names("block_name_suffix_context")
+def _block_name_suffix(ev: Evaluator, node: tree.Call, block_suffix: Any) -> SuffixHead:
+    if not isinstance(block_suffix, str):
+        raise error("RLX0116", f"what names end in is a string, not {describe(block_suffix)}", node.span)
+    return SuffixHead(block_suffix)
 
 
 def _axis(of: tir.IterKind, *spellings: str) -> None:

@@ -18,7 +18,16 @@ from relaxlang.syntax.elaborate.places import head as place
 from relaxlang.syntax.elaborate.scalars import Fresh, scalar
 from relaxlang.syntax.elaborate.tir_loops import loop_with
 from relaxlang.syntax.elaborate.tir_names import let_of
-from relaxlang.syntax.elaborate.tir_values import TRUE, BlockHead, BlockState, InitHead, Loop, Pending, close
+from relaxlang.syntax.elaborate.tir_values import (
+    TRUE,
+    BlockHead,
+    BlockState,
+    InitHead,
+    Loop,
+    Pending,
+    SuffixHead,
+    close,
+)
 from relaxlang.syntax.elaborate.unit import poison
 from relaxlang.syntax.elaborate.variables import declare_variable, refuse_shadowing, scalar_variable
 
@@ -215,6 +224,13 @@ def _with_item(ev: BodyElaborator, node: tree.With, at: int, scope: Scope) -> No
     if isinstance(head, BlockHead):
         _block(ev, head, node, at, scope)
         return
+    if isinstance(head, SuffixHead):
+        outer, ev.suffix = ev.suffix, head.suffix
+        try:
+            _with_item(ev, node, at + 1, scope)
+        finally:
+            ev.suffix = outer
+        return
     ev.items = []
     try:
         if isinstance(head, Pending):
@@ -241,7 +257,8 @@ def _with_item(ev: BodyElaborator, node: tree.With, at: int, scope: Scope) -> No
 
 def _block(ev: BodyElaborator, head: BlockHead, node: tree.With, at: int, scope: Scope) -> None:
     outer, before = ev.block, ev.items
-    ev.block, ev.items, ev.has_block = BlockState(head.name, realized=not head.no_realize), [], True
+    name = head.name + ev.suffix if head.name else ""
+    ev.block, ev.items, ev.has_block = BlockState(name, realized=not head.no_realize), [], True
     block, target = ev.block, node.items[at].target
     try:
         targets = (
@@ -249,9 +266,9 @@ def _block(ev: BodyElaborator, head: BlockHead, node: tree.With, at: int, scope:
         )
         if head.domains and len(targets) != len(head.domains):
             raise error("RLX0127", f"{len(targets)} names for {len(head.domains)} axes", place(node))
-        for name, (kind, dom) in zip(targets, head.domains):
-            if isinstance(name, tree.Name):
-                scope.names[name.id] = ev.add_axis(name.id, dom.extent.dtype, dom, kind, None, name.span)
+        for axis, (kind, dom) in zip(targets, head.domains):
+            if isinstance(axis, tree.Name):
+                scope.names[axis.id] = ev.add_axis(axis.id, dom.extent.dtype, dom, kind, None, axis.span)
         _with_item(ev, node, at + 1, scope)
         made = block.block(close(ev.items), place(node))
     finally:

@@ -76,6 +76,15 @@ class InitHead(Value):
     kind = "init"
 
 
+class SuffixHead(Value):
+    """`T.block_name_suffix_context("_1")`: what the names of the blocks inside end in."""
+
+    kind = "suffix of names"
+
+    def __init__(self, suffix: str) -> None:
+        self.suffix = suffix
+
+
 class BlockState:
     """A block while its body is read; `root` is the function's implicit one, `realized` whether it runs where it
     stands."""

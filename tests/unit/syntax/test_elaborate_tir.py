@@ -4,6 +4,7 @@ import pytest
 
 from relaxlang import DiagnosticError, assert_structural_equal, parse
 from relaxlang.ir import prim, tir
+from relaxlang.ir.visit import walk
 
 HEAD = '@T.prim_func\ndef f(A: T.Buffer((16, 8), "float32"), B: T.Buffer((16,), "int32"), n: T.int32):\n'
 
@@ -303,3 +304,9 @@ def test_what_is_wrong_with_a_value_is_marked_at_the_value() -> None:
             parse(HEAD + f"    B[0] = {value}\n")
         span = raised.value.diagnostics[0].span
         assert span is not None and span.text == value
+
+
+def test_names_of_blocks_may_get_a_suffix() -> None:
+    made = func('with T.block_name_suffix_context("_1"):\n    with T.block("b"):\n        B[0] = 1\n'
+                'with T.block("b"):\n    B[1] = 1')  # fmt: skip
+    assert [b.name_hint for b in walk(made.body) if isinstance(b, tir.Block)] == ["root", "b_1", "b"]
