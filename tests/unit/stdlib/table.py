@@ -353,7 +353,7 @@ def creation() -> None:
         0.0,
         depth=4,
         axis=1,
-        ref=lambda i, on, off, depth, axis: np.moveaxis(np.eye(4, dtype="float32")[i], -1, 1),
+        ref=lambda i, on, off, depth, axis: np.moveaxis(np.eye(4)[i], -1, 1),
     )
     case("shape_to_tensor", (2, 3, 4), ref=lambda s: np.array(s))
     case("size", floats(2, 3), ref=lambda x: np.array(6))
