@@ -83,9 +83,9 @@ def ours(work: Workload, symbolic: bool = False) -> Call:
 
 
 def contenders(work: Workload, peers: list[str]) -> Iterator[tuple[str, Call]]:
-    """Whoever can run the workload; a peer that is not installed or cannot is left out, with a word about it."""
+    """Whoever can run the workload; a peer that is not installed or cannot is left out."""
     yield "relaxlang", ours(work)
-    for name in peers:
+    for name in filter(None, peers):
         try:
             call = PEERS[name](work, THREADS)
         except ImportError:
@@ -104,6 +104,15 @@ def check(work: Workload, calls: dict[str, Call]) -> None:
             raise SystemExit(f"{work.name}: {name} gives other values than relaxlang")
 
 
+def settle() -> None:
+    """Wait until no thread of this process is busy any more: those of the one before look for work for a while."""
+    for _ in range(400):
+        before = time.process_time()
+        time.sleep(0.005)
+        if time.process_time() - before < 0.0005:
+            return
+
+
 def measure(calls: dict[str, Call], seconds: float) -> dict[str, float]:
     """The median time a call of each contender; they take turns."""
     times = {n: max(1, int(0.01 / max(timed(c, 1), 1e-7))) for n, c in calls.items()}
@@ -112,7 +121,7 @@ def measure(calls: dict[str, Call], seconds: float) -> dict[str, float]:
     while time.perf_counter() - start < seconds * len(calls) or len(found["relaxlang"]) < 5:
         for name, call in calls.items():
             if THREADS > 1:
-                time.sleep(0.005)  # until the threads of the one before have stopped to spin
+                settle()
                 call()
             found[name].append(timed(call, times[name]))
     return {n: float(np.median(t)) for n, t in found.items()}

@@ -31,6 +31,7 @@ for variable in ("OMP", "OPENBLAS", "MKL", "RELAXLANG", "TVM"):
     os.environ[f"{variable}_NUM_THREADS"] = str(THREADS)
 
 import numpy as np  # noqa: E402
+from bench_kernels import settle  # noqa: E402
 from models import BUILT, LENGTHS, MODELS, Array, Feeds  # noqa: E402
 
 Run = Callable[[Feeds], Array]
@@ -141,7 +142,7 @@ def measure(runs: Mapping[str, Run], feeds: Feeds, seconds: float) -> dict[str, 
     while time.perf_counter() - begin < seconds * len(runs) or len(found["relaxlang"]) < 5:
         for name, run in runs.items():
             if THREADS > 1:
-                time.sleep(0.005)  # until the threads of the one before have stopped to spin
+                settle()
                 run(feeds)
             start, times = CLOCK(), 0
             while times == 0 or CLOCK() - start < 0.002:
