@@ -14,7 +14,6 @@ from relaxlang.ir.prim import (
     LE,
     LT,
     Add,
-    And,
     Cast,
     CmpOp,
     FloorDiv,
@@ -27,7 +26,7 @@ from relaxlang.ir.prim import (
     cast,
     const,
 )
-from relaxlang.ir.visit import free_vars
+from relaxlang.ir.visit import conjuncts, free_vars
 
 _MAX_NESTING = 200
 
@@ -106,19 +105,8 @@ def deduce_bound(
                         analyzer.assume(kind(name, end))
             else:
                 analyzer.bind(name, dom)
-        parts = [_deduced(var, part, relax or {}, analyzer) for part in _conjuncts(condition)]
+        parts = [_deduced(var, part, relax or {}, analyzer) for part in conjuncts(condition)]
     return intersect(parts, analyzer)
-
-
-def _conjuncts(condition: PrimExpr) -> list[PrimExpr]:
-    work, parts = [condition], []
-    while work:
-        part = work.pop()
-        if isinstance(part, And):
-            work += (part.b, part.a)
-        else:
-            parts.append(part)
-    return parts
 
 
 def _deduced(var: Var, condition: PrimExpr, relax: Domain, analyzer: Analyzer) -> IntSet:
@@ -182,7 +170,7 @@ def detect_clip_bound(
     others; None when a comparison is of another kind."""
     analyzer = analyzer or Analyzer()
     result = dict.fromkeys(variables, EVERYTHING)
-    for part in _conjuncts(analyzer.simplify(condition)):
+    for part in conjuncts(analyzer.simplify(condition)):
         if isinstance(part, IntImm) and part.value:
             continue
         mentioned = [var for var in free_vars(part) if var in result]

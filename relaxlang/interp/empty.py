@@ -18,7 +18,7 @@ from relaxlang.interp.stmt import allocate_buffer, enter_block, execute, masked
 from relaxlang.ir import prim, tir
 from relaxlang.ir.prim import PrimExpr
 from relaxlang.ir.tir import Stmt
-from relaxlang.ir.visit import free_vars, walk
+from relaxlang.ir.visit import conjuncts, free_vars, walk
 
 _Visit: TypeAlias = "Callable[[_Points, Any], None]"
 _VISIT: dict[type, _Visit] = {}
@@ -108,21 +108,10 @@ def _realize(points: _Points, s: tir.BlockRealize) -> None:
             points.visit(block.body)
 
     holds: Any = np.True_
-    for condition in _conjuncts(s.predicate):
+    for condition in conjuncts(s.predicate):
         if points.known(condition):
             holds = np.logical_and(holds, frame(condition))
     masked(frame, holds, run)
-
-
-def _conjuncts(condition: PrimExpr) -> list[PrimExpr]:
-    found, work = [], [condition]
-    while work:
-        e = work.pop()
-        if isinstance(e, prim.And):
-            work += [e.b, e.a]
-        else:
-            found.append(e)
-    return found
 
 
 @_visits(tir.SeqStmt)

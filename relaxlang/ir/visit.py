@@ -232,3 +232,15 @@ class Substitute(Rewriter):
 def substitute(node: _N, mapping: Mapping[prim.Var, PrimExpr]) -> _N:
     """`node` (an expression, statement, struct info, or tuple of such) with scalar variables replaced."""
     return cast(_N, Substitute(mapping).value(node)) if mapping else node
+
+
+def conjuncts(condition: PrimExpr) -> list[PrimExpr]:
+    """The conditions that a conjunction consists of, in order: what `prim.all_of` joined."""
+    parts, work = [], [condition]
+    while work:
+        one = work.pop()
+        if isinstance(one, prim.And):
+            work += [one.b, one.a]
+        else:
+            parts.append(one)
+    return parts

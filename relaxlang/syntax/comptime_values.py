@@ -64,10 +64,11 @@ class Scope:
 
     def suggestions(self) -> set[str]:
         """The visible names that a misspelt one may stand for: old names of namespaces (`tir`, `ty`) are none."""
-        found, scope = set(), self
+        found: set[str] = set()
+        scope: Scope | None = self
         while scope is not None:
             found |= {n for n, v in scope.names.items() if not isinstance(v, Value) or v.is_suggested(n)}
-            scope = scope.parent  # type: ignore[assignment]
+            scope = scope.parent
         return found
 
 

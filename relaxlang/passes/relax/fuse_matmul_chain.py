@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 
-from relaxlang.analysis.alias import overwritten
 from relaxlang.analysis.op_pattern import OpPattern
-from relaxlang.analysis.uses import variable_uses
 from relaxlang.ir import relax
 from relaxlang.ir.module import IRModule
 from relaxlang.ir.tir import PrimFunc
 from relaxlang.ir.visit import on
-from relaxlang.ops import default_operators
 from relaxlang.passes.base import Pass, PassContext
-from relaxlang.passes.relax.fuse_ops import Outliner, outline
+from relaxlang.passes.relax.fuse_ops import outline
 from relaxlang.passes.relax.fuse_tir import FuseTIR
+from relaxlang.passes.relax.joined_kernels import Joiner
 from relaxlang.schedule.rules.row_blocks import takes_pieces
 
 LONGEST = 8
@@ -231,24 +228,10 @@ class FuseMatmulChain(Pass):
     """
 
     def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
-        join = _Joiner(mod, ctx)
-        for name, func in mod.relax_functions():
-            join.uses = variable_uses(func)
-            join.written = overwritten(func, mod, default_operators(mod))
-            join.functions[name] = join(func)
-        return FuseTIR().run(mod.with_functions(join.functions), ctx) if join.made else mod
+        return _Joiner(mod, ctx).joined()
 
 
-class _Joiner(Outliner):
-    """`uses`: how often the variables of the function at hand are used."""
-
-    uses: Counter[relax.Var]
-
-    def __init__(self, mod: IRModule, ctx: PassContext) -> None:
-        super().__init__(mod)
-        self.mod = mod
-        self.ctx = ctx
-
+class _Joiner(Joiner):
     @on(relax.DataflowBlock)
     def dataflow_block(self, node: relax.DataflowBlock) -> relax.DataflowBlock:
         """A dataflow block: which contractions read, through rows, what another one computes?"""

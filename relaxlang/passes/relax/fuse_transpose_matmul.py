@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 
-from relaxlang.analysis.alias import overwritten
 from relaxlang.analysis.op_pattern import OpPattern
 from relaxlang.analysis.stages import stages_of
-from relaxlang.analysis.uses import variable_uses
 from relaxlang.ir import prim, relax
 from relaxlang.ir.module import IRModule
 from relaxlang.ir.tir import Buffer, PrimFunc
 from relaxlang.ir.visit import free_vars, on
-from relaxlang.ops import default_operators
 from relaxlang.passes.base import Pass, PassContext
-from relaxlang.passes.relax.fuse_ops import Outliner
-from relaxlang.passes.relax.fuse_tir import FuseTIR
+from relaxlang.passes.relax.joined_kernels import Joiner
 
 SMALL = 1 << 20
 """Bytes of a matrix that may be read across its lines again and again: a usual second-level cache."""
@@ -103,19 +98,10 @@ class FuseTransposeMatmul(Pass):
     """
 
     def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
-        join = _Joiner(mod)
-        for name, func in mod.relax_functions():
-            join.uses = variable_uses(func)
-            join.written = overwritten(func, mod, default_operators(mod))
-            join.functions[name] = join(func)
-        return FuseTIR().run(mod.with_functions(join.functions), ctx) if join.made else mod
+        return _Joiner(mod, ctx).joined()
 
 
-class _Joiner(Outliner):
-    """`uses`: how often the variables of the function at hand are used."""
-
-    uses: Counter[relax.Var]
-
+class _Joiner(Joiner):
     @on(relax.DataflowBlock)
     def dataflow_block(self, node: relax.DataflowBlock) -> relax.DataflowBlock:
         """A dataflow block: which contractions read a permuted matrix that nobody else reads?"""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from relaxlang.ir import prim
 from relaxlang.ir.prim import BufferLoad, Call, IntImm, PrimExpr
 from relaxlang.ir.tir import For, IfThenElse, PrimFunc, Stmt
-from relaxlang.ir.visit import Rewriter, free_vars, on, walk
+from relaxlang.ir.visit import Rewriter, conjuncts, free_vars, on, walk
 from relaxlang.passes.base import PassContext, PrimFuncPass
 
 
@@ -50,26 +50,13 @@ class _Hoist(Rewriter):
         body, certain = made.body, isinstance(made.extent, IntImm) and made.extent.value > 0
         if not certain or not isinstance(body, IfThenElse) or body.else_case is not None:
             return made
-        parts = _conjuncts(body.condition)
+        parts = conjuncts(body.condition)
         settled = [p for p in parts if made.loop_var not in free_vars(p) and _is_harmless(p)]
         if not settled:
             return made
         rest = [p for p in parts if p not in settled]
         inner: Stmt = body.replace(condition=prim.all_of(*rest)) if rest else body.then_case
         return IfThenElse(prim.all_of(*settled), made.replace(body=inner), None)
-
-
-def _conjuncts(condition: PrimExpr) -> list[PrimExpr]:
-    """The parts of a condition, in order."""
-    parts: list[PrimExpr] = []
-    work = [condition]
-    while work:
-        one = work.pop()
-        if isinstance(one, prim.And):
-            work += [one.b, one.a]
-        else:
-            parts.append(one)
-    return parts
 
 
 def _is_harmless(condition: PrimExpr) -> bool:

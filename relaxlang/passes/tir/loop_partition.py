@@ -10,7 +10,7 @@ from relaxlang.arith.intervals import Domain
 from relaxlang.ir import prim
 from relaxlang.ir.prim import BufferLoad, IntImm, PrimExpr, Var, const
 from relaxlang.ir.tir import For, IfThenElse, PrimFunc, Range, Stmt, seq
-from relaxlang.ir.visit import Rewriter, Visitor, free_vars, on, substitute, walk
+from relaxlang.ir.visit import Rewriter, Visitor, conjuncts, free_vars, on, substitute, walk
 from relaxlang.passes.base import PassContext, PrimFuncPass
 from relaxlang.passes.tir.stmt_simplify import stmt_simplify
 
@@ -146,7 +146,7 @@ class _Conditions(Visitor):
     def condition(self, node: IfThenElse) -> None:
         """A condition."""
         if self.inner and node.else_case is None:
-            for term in _conjuncts(node.condition):
+            for term in conjuncts(node.condition):
                 used = set(free_vars(term))
                 if self.var in used and not any(isinstance(n, BufferLoad) for n in walk(term)):
                     loops = used & {self.var, *self.inner}
@@ -154,17 +154,6 @@ class _Conditions(Visitor):
                     if not nested:
                         self.terms.append((term, {v: r for v, r in self.inner.items() if v in used}))
         self.below(node)
-
-
-def _conjuncts(condition: PrimExpr) -> list[PrimExpr]:
-    parts, work = [], [condition]
-    while work:
-        one = work.pop()
-        if isinstance(one, prim.And):
-            work += [one.b, one.a]
-        else:
-            parts.append(one)
-    return parts
 
 
 class _Strip(Rewriter):
@@ -177,7 +166,7 @@ class _Strip(Rewriter):
     def condition(self, node: IfThenElse) -> Stmt:
         """A condition, without the parts that hold."""
         then: Stmt = self.visit(node.then_case)
-        kept = [t for t in _conjuncts(node.condition) if t not in self.terms]
+        kept = [t for t in conjuncts(node.condition) if t not in self.terms]
         if not kept and node.else_case is None:
             return then
         other = None if node.else_case is None else self.visit(node.else_case)

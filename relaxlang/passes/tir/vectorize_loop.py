@@ -9,7 +9,7 @@ from relaxlang.arith.analyzer import Analyzer
 from relaxlang.ir import prim
 from relaxlang.ir.prim import BOOL, BufferLoad, IntImm, PrimExpr, Var
 from relaxlang.ir.tir import Buffer, BufferStore, For, IfThenElse, LetStmt, PrimFunc, Range, SeqStmt, Stmt
-from relaxlang.ir.visit import Rewriter, free_vars, on, substitute, walk
+from relaxlang.ir.visit import Rewriter, conjuncts, free_vars, on, substitute, walk
 from relaxlang.passes.base import PassContext, PrimFuncPass
 
 MOST_LANES = 64
@@ -47,17 +47,6 @@ class VectorizeLoop(PrimFuncPass):
 def vectorize_loop(func: PrimFunc) -> PrimFunc:
     """The function with its vectorized loops, innermost first, in vector form."""
     return func.replace(body=_Loops()(func.body))
-
-
-def _conjuncts(condition: PrimExpr) -> list[PrimExpr]:
-    parts, work = [], [condition]
-    while work:
-        one = work.pop()
-        if isinstance(one, prim.And):
-            work += [one.b, one.a]
-        else:
-            parts.append(one)
-    return parts
 
 
 class _NoVectorForm(Exception):
@@ -307,7 +296,7 @@ class _Widen(Rewriter):
             raise _NoVectorForm("it has a condition that differs by lane and has an `else`, or loads")
         shared: list[tuple[PrimExpr, PrimExpr]] = []
         lanes: list[tuple[PrimExpr, PrimExpr]] = []
-        for part in _conjuncts(node.condition):
+        for part in conjuncts(node.condition):
             made = self.visit(part)
             (shared if made.dtype is BOOL else lanes).append((part, made))
         outer = self.mask

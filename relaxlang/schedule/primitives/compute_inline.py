@@ -13,7 +13,7 @@ from relaxlang.ir.tir import Block, BlockRealize, Buffer, BufferStore, Stmt
 from relaxlang.ir.visit import Rewriter, free_vars, on, substitute, walk
 from relaxlang.schedule.access import regions, written_buffers
 from relaxlang.schedule.checks import consumers, is_output, producers, require_complete
-from relaxlang.schedule.primitives.loops import conjuncts
+from relaxlang.schedule.primitives.loops import requirements
 from relaxlang.schedule.state import State
 
 
@@ -38,7 +38,7 @@ def reverse_compute_inline(state: State, name: str) -> State:
     realize = state.blocks[name]
     store = _only_store(state, realize, "reverse_compute_inline")
     require_complete(state, realize, reduction=False)
-    if conjuncts(realize.predicate):
+    if requirements(realize.predicate):
         state.fail("RLX1009", f"the block `{name}` has a condition", realize)
     makers = [p for p in producers(state, realize) if consumers(state, p) == [realize]]
     if len(makers) != 1 or is_output(state, makers[0]):
@@ -77,7 +77,7 @@ def _distinct_axes(state: State, realize: BlockRealize, store: BufferStore) -> l
         if not _unit(realize, var):
             message = f"the value in the block `{realize.block.name_hint}` depends on `{var.name}`, its place does not"
             state.fail("RLX1009", message, realize)
-    if conjuncts(realize.predicate):
+    if requirements(realize.predicate):
         state.fail("RLX1009", f"the block `{realize.block.name_hint}` has a condition", realize)
     return list(store.indices)
 

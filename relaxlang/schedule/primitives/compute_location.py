@@ -10,7 +10,7 @@ from relaxlang.ir.prim import GE, LT, IntImm, PrimExpr, Var, cast, const
 from relaxlang.ir.tir import BlockRealize, Buffer, BufferRegion, For, Range, SeqStmt, Stmt, seq
 from relaxlang.ir.visit import free_vars, substitute
 from relaxlang.schedule.checks import box_under, is_below
-from relaxlang.schedule.primitives.loops import conjunction, conjuncts, nest
+from relaxlang.schedule.primitives.loops import conjunction, nest, requirements
 from relaxlang.schedule.state import TRUE, State
 
 
@@ -98,7 +98,7 @@ def _kept(state: State, realize: BlockRealize, values: Sequence[PrimExpr]) -> li
     that drove one axis together, and hold within its domain."""
     known = {old: new for old, new in zip(realize.iter_values, values) if isinstance(old, Var)}
     unknown = {loop.loop_var for loop in state.loops_around(realize)} - set(known)
-    terms = [t for t in conjuncts(realize.predicate) if not unknown & set(free_vars(t))]
+    terms = [t for t in requirements(realize.predicate) if not unknown & set(free_vars(t))]
     return [substitute(term, known) for term in terms]
 
 

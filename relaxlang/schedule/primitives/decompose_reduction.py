@@ -9,7 +9,7 @@ from relaxlang.ir.tir import Block, BlockRealize, BufferRegion, For, Range, Stmt
 from relaxlang.ir.visit import free_vars, substitute
 from relaxlang.schedule.access import at_values
 from relaxlang.schedule.checks import is_below, require_reduction
-from relaxlang.schedule.primitives.loops import conjuncts
+from relaxlang.schedule.primitives.loops import requirements
 from relaxlang.schedule.state import State
 
 
@@ -58,8 +58,8 @@ def _init(state: State, realize: BlockRealize, inner: list[For], driving: set[Va
     values = dict(zip((a.var for a in block.iter_vars), realize.iter_values))
     spatial = [a for a in block.iter_vars if a.kind == "spatial"]
     inside = {s.loop_var for s in inner}
-    terms = [t for t in conjuncts(realize.predicate) if not set(free_vars(t)) & driving]
-    dropped = [t for t in conjuncts(realize.predicate) if t not in terms]
+    terms = [t for t in requirements(realize.predicate) if not set(free_vars(t)) & driving]
+    dropped = [t for t in requirements(realize.predicate) if t not in terms]
     wanted = set(_vars([*(values[a.var] for a in spatial), *terms])) & inside
     mixed = next((s for s in inner if s.loop_var in wanted & driving), None)
     if mixed is not None:

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from relaxlang.arith.analyzer import Analyzer
 from relaxlang.arith.iter_map import iter_map_simplify
-from relaxlang.ir.prim import BOOL, And, IntImm, PrimExpr, Var, all_of, cast, const
+from relaxlang.ir.prim import BOOL, IntImm, PrimExpr, Var, all_of, cast, const
 from relaxlang.ir.tir import BlockRealize, BufferStore, Evaluate, For, IfThenElse, Range, Stmt
-from relaxlang.ir.visit import Substitute, free_vars, on
+from relaxlang.ir.visit import Substitute, conjuncts, free_vars, on
 from relaxlang.schedule.state import State
 
 
@@ -36,14 +36,7 @@ class Rebind(Substitute):
 
 def conjunction(a: PrimExpr, b: PrimExpr) -> PrimExpr:
     """Both conditions, each once."""
-    parts: dict[PrimExpr, None] = {}
-    work = [b, a]
-    while work:
-        one = work.pop()
-        if isinstance(one, And):
-            work += [one.b, one.a]
-        elif not (isinstance(one, IntImm) and one.value):
-            parts[one] = None
+    parts = dict.fromkeys((*requirements(a), *requirements(b)))
     return all_of(*parts) if parts else IntImm(BOOL, 1)
 
 
@@ -64,7 +57,7 @@ def simplified(realize: BlockRealize, iters: Mapping[Var, Range], analyzer: Anal
     with analyzer.assuming():
         for var, dom in iters.items():
             analyzer.bind(var, dom)
-        parts = [analyzer.simplify(p) for p in conjuncts(realize.predicate)]
+        parts = [analyzer.simplify(p) for p in requirements(realize.predicate)]
         # Where a loop has one iteration, or the condition leaves one, the binding still says which loop it is.
         values = [
             old if isinstance(old, Var) else v if set(free_vars(v)) == set(free_vars(old)) else analyzer.simplify(old)
@@ -78,16 +71,9 @@ def simplified(realize: BlockRealize, iters: Mapping[Var, Range], analyzer: Anal
     return realize.replace(iter_values=tuple(values), predicate=predicate)
 
 
-def conjuncts(condition: PrimExpr) -> list[PrimExpr]:
+def requirements(condition: PrimExpr) -> list[PrimExpr]:
     """The conditions that a conjunction consists of, in order; none for a constant true."""
-    parts, work = [], [condition]
-    while work:
-        one = work.pop()
-        if isinstance(one, And):
-            work += [one.b, one.a]
-        elif not (isinstance(one, IntImm) and one.value):
-            parts.append(one)
-    return parts
+    return [part for part in conjuncts(condition) if not (isinstance(part, IntImm) and part.value)]
 
 
 def nest(loops: list[tuple[Var, PrimExpr]], body: Stmt) -> Stmt:

@@ -12,7 +12,7 @@ from relaxlang.ir.visit import Rewriter, free_vars, on, substitute
 from relaxlang.schedule.access import regions
 from relaxlang.schedule.checks import require_plain, require_reduction
 from relaxlang.schedule.primitives.cache import new_buffer
-from relaxlang.schedule.primitives.loops import conjuncts, nest
+from relaxlang.schedule.primitives.loops import nest, requirements
 from relaxlang.schedule.state import TRUE, State
 
 
@@ -67,7 +67,7 @@ def _loops(state: State, realize: BlockRealize) -> list[For]:
     loops = state.loops_around(realize)
     alone = all(outer.body is inner for outer, inner in zip(loops, [*loops[1:], realize]))
     fits = len(loops) == len(realize.iter_values) and all(s.loop_var is v for s, v in zip(loops, realize.iter_values))
-    if not loops or not alone or not fits or conjuncts(realize.predicate):
+    if not loops or not alone or not fits or requirements(realize.predicate):
         message = f"`pad_einsum`: the block `{realize.block.name_hint}` does not stand alone in loops, one an axis"
         state.fail("RLX1004", message, realize, help="use `pad_einsum` before `split`, `fuse` and `reorder`")
     for loop in loops:

@@ -10,7 +10,7 @@ from relaxlang.ir.tir import Block, BlockRealize, Buffer, BufferRegion, BufferSt
 from relaxlang.ir.visit import free_vars, substitute, walk
 from relaxlang.schedule.checks import require_reduction
 from relaxlang.schedule.primitives.cache import new_buffer
-from relaxlang.schedule.primitives.loops import conjuncts
+from relaxlang.schedule.primitives.loops import requirements
 from relaxlang.schedule.state import State
 
 
@@ -173,7 +173,7 @@ def _combine(
     analyzer = state.analyzer()
     for one in loops:
         analyzer.bind(one.loop_var, Range(one.min, one.extent))
-    terms = [analyzer.simplify(substitute(t, firsts)) for t in conjuncts(realize.predicate)]
+    terms = [analyzer.simplify(substitute(t, firsts)) for t in requirements(realize.predicate)]
     predicate = substitute(all_of(*terms), fresh)
     first = substitute(update.first, axes)
     reads = [_point(n.buffer, n.indices) for n in walk(first) if isinstance(n, BufferLoad)]
