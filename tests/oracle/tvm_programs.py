@@ -257,7 +257,10 @@ def pragmas() -> Any:
 def external() -> Any:
     """A packed function in a kernel, on buffers whose first element may lie anywhere."""
     a = te.placeholder((16,), name="A")
-    make = lambda ins, outs: tirx.call_packed("example.copy", ins[0], outs[0])  # noqa: E731
+
+    def make(ins: Any, outs: Any) -> Any:
+        return tirx.call_packed("example.copy", ins[0], outs[0])
+
     b = te.extern((16,), [a], make, name="B", dtype="float32")
     return tvm.IRModule({"main": te.create_prim_func([a, b])})
 

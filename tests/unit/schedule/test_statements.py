@@ -6,8 +6,8 @@ import pytest
 from relaxlang.base.dtype import dtype
 from relaxlang.interp import run
 from relaxlang.ir.module import IRModule
-from relaxlang.ir.prim import HANDLE, INT64, IntImm, Var
-from relaxlang.ir.tir import For, PrimFunc
+from relaxlang.ir.prim import HANDLE, INT64, IntImm, PrimExpr, Var
+from relaxlang.ir.tir import For, PrimFunc, Stmt
 from relaxlang.schedule.rules.statements import buffer, load, store, turned_copies
 from relaxlang.schedule.state import walk_stmts
 
@@ -16,7 +16,7 @@ def turned(wide: int, count: int, to_lines: bool) -> PrimFunc:
     rows, lines = buffer("rows", (wide, count), dtype("float32")), buffer("lines", (count, wide), dtype("float32"))
     a, b = Var("a", HANDLE), Var("b", HANDLE)
 
-    def copy(w, c):  # type: ignore[no-untyped-def]
+    def copy(w: PrimExpr, c: PrimExpr) -> Stmt:
         return store(lines, load(rows, w, c), c, w) if to_lines else store(rows, load(lines, c, w), w, c)
 
     body = turned_copies(IntImm(INT64, wide), count, 16, copy, to_lines=to_lines)
