@@ -170,6 +170,7 @@ class Compilation:
     def pass_context(self) -> PassContext:
         """What passes may ask, with the instruments that were asked for."""
         if self._context is None:
+            from relaxlang import driver
             from relaxlang.ir.configuration.compiler_config import CompilerConfig
             from relaxlang.passes.base import PassContext
 
@@ -180,7 +181,8 @@ class Compilation:
             self._before_scheduling = BeforeScheduling()
             instruments = settings.instruments(self.name if self.part is None else self.stem, self.stem)
             watching = (*instruments, self._before_scheduling)
-            self._context = PassContext(disabled=settings.skipped, instruments=watching, target=target)
+            asked = PassContext(disabled=settings.skipped, instruments=watching)
+            self._context = asked.compiling(target, driver.evaluate)
         return self._context
 
     @property

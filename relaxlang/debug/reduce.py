@@ -109,7 +109,7 @@ def compile_fault(mod: IRModule, passes: Sequence[Pass], target: object = None) 
     nothing does."""
     attempt = _Attempt()
     with attempt:
-        context = PassContext(target=target)
+        context = PassContext().compiling(target, driver.evaluate)
         lowered = mod
         for step in passes:
             lowered = context.apply(step, lowered)

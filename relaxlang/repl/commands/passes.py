@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
+from relaxlang import driver
 from relaxlang.base.diagnostics import DiagnosticError, fail
 from relaxlang.base.source import Span
 from relaxlang.cli.listing import first_sentence
@@ -40,8 +41,8 @@ if TYPE_CHECKING:
 
 
 def pass_context(session: Session) -> PassContext:
-    """What passes may ask: the session's target."""
-    return PassContext(target=session.stages().target)
+    """What passes may ask: the session's target, and the driver to run what they fold."""
+    return PassContext().compiling(session.stages().target, driver.evaluate)
 
 
 def passes(session: Session, argument: Span) -> Answer:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import relaxlang
+from relaxlang import driver
 from relaxlang.cli import compilation
 
 
@@ -361,3 +362,22 @@ def test_memory(run):
     assert run("mlp.rlx", "--emit=memory=m.html", "--dim=n=3").code == 0
     with open("m.html") as page:
         assert "<svg" in page.read()
+
+
+def test_constants_are_folded_by_the_drivers_means(run, monkeypatch):
+    ran = []
+
+    def evaluate(func, args):
+        ran.append(func)
+        return known(func, args)
+
+    known = driver.evaluate
+    monkeypatch.setattr(driver, "evaluate", evaluate)
+    with open("folded.rlx", "w") as file:
+        file.write(
+            "@R.function\ndef main():\n    with R.dataflow():\n"
+            '        y = R.add(R.const([1.0, 2.0], "float32"), R.const([3.0, 4.0], "float32"))\n'
+            "        R.output(y)\n    return y\n"
+        )
+    assert "R.const([4.0, 6.0]" in run("folded.rlx", "--pipeline=fold-constant", "--emit=rlx").out
+    assert ran
