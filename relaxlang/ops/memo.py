@@ -1,7 +1,7 @@
-"""Kernels that were elaborated once in this process: a second call of one signature costs a look-up.
+"""What was found out once in this process about a call: a second call of one signature costs a look-up.
 
 A signature is the definition, the attributes, and of each argument its dtype and dimensions or its constant value;
-symbolic dimensions count by their names, so that the kernel reads the same as one that is made anew.
+symbolic dimensions count by their names, so that a kernel reads the same as one that is made anew.
 """
 
 from __future__ import annotations
@@ -11,13 +11,40 @@ from collections.abc import Callable
 
 from relaxlang.base.dtype import DType
 from relaxlang.ir import prim, relax
-from relaxlang.ir.struct_info import TensorStructInfo
+from relaxlang.ir.struct_info import StructInfo, TensorStructInfo
 from relaxlang.ir.visit import free_vars, substitute
 from relaxlang.ops.definition import OpDef
 from relaxlang.ops.kernel import Kernel
 
 _MOST = 4096
-"""Kernels that are kept; beyond, all are forgotten."""
+"""Signatures that are kept; beyond, all are forgotten."""
+
+
+class InfoMemo:
+    """Remembers the struct info of results by signature. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._known: dict[object, tuple[OpDef, StructInfo, dict[str, prim.Var]]] = {}
+        self._lock = threading.Lock()
+
+    def infer(
+        self, definition: OpDef, call: relax.Call, infer: Callable[[OpDef, relax.Call], StructInfo]
+    ) -> StructInfo:
+        """The struct info of a call's result: a known one of its signature, or what `infer` says."""
+        found = _signature(definition, call, _leaves(call))
+        if found is None:
+            return infer(definition, call)
+        key, variables = found
+        known = self._known.get(key)
+        if known is not None:
+            _, info, before = known
+            return substitute(info, {var: variables[name] for name, var in before.items()})
+        info = infer(definition, call)
+        with self._lock:
+            if len(self._known) >= _MOST:
+                self._known.clear()
+            self._known[key] = definition, info, variables
+        return info
 
 
 class KernelMemo:
@@ -32,7 +59,7 @@ class KernelMemo:
         self, definition: OpDef, call: relax.Call, make: Callable[[], Kernel | relax.Expr]
     ) -> Kernel | relax.Expr:
         """The kernel of a call: a known one of its signature for these arguments, or `make()`."""
-        given = [leaf for a in call.args for leaf in (a.fields if isinstance(a, relax.Tuple) else (a,))]
+        given = _leaves(call)
         found = _signature(definition, call, given)
         if found is None:
             return make()
@@ -66,11 +93,16 @@ def _rebound(
     )
 
 
+def _leaves(call: relax.Call) -> list[relax.Expr]:
+    """The arguments of a call; of a tuple its fields."""
+    return [leaf for a in call.args for leaf in (a.fields if isinstance(a, relax.Tuple) else (a,))]
+
+
 def _signature(
     definition: OpDef, call: relax.Call, given: list[relax.Expr]
 ) -> tuple[object, dict[str, prim.Var]] | None:
-    """What a kernel depends on, and the variables by name. None when something in it is not known, or can't be compared
-    at once."""
+    """What a kernel or result depends on, and the variables by name. None when something in it is not known, or can't
+    be compared at once."""
     if call.sinfo_args or not all(_is_plain(v) for v in call.attrs.values()):
         return None
     parts: list[object] = [id(definition), len(call.args)]

@@ -18,13 +18,13 @@ from relaxlang.ops.distributed import infer_spread, is_spread
 from relaxlang.ops.elaborate import infer_call, lower_call
 from relaxlang.ops.kernel import Kernel
 from relaxlang.ops.library import Library, definitions, file_scope, standard_library
-from relaxlang.ops.memo import KernelMemo
+from relaxlang.ops.memo import InfoMemo, KernelMemo
 from relaxlang.ops.rules import Emit, Gradient, Layouts, gradient_of, layouts_of
 from relaxlang.ops.signature import make_call
 from relaxlang.syntax import tree
 from relaxlang.syntax.parser import parse_surface
 
-_kernels = KernelMemo()
+_kernels, _infos = KernelMemo(), InfoMemo()
 
 
 class Operators:
@@ -75,7 +75,9 @@ class Operators:
         """The struct info of the result of an operator call."""
         assert isinstance(call.op, relax.Op)
         definition = self.get(call.op.name, call.span)
-        return infer_spread(definition, call) if is_spread(call) else infer_call(definition, call)
+        if is_spread(call):
+            return infer_spread(definition, call)
+        return _infos.infer(definition, call, infer_call)
 
     def lower(self, call: relax.Call) -> Kernel | relax.Expr:
         """What computes an operator call: a kernel, or an expression that stands for it."""

@@ -7,12 +7,13 @@ import weakref
 from typing import Any
 
 import numpy as np
+import pytest
 
 from relaxlang.ir import prim, relax
 from relaxlang.ir.prim import INT64
 from relaxlang.ir.struct_info import TensorStructInfo, tensor_info
 from relaxlang.ir.visit import free_vars
-from relaxlang.ops import default_operators
+from relaxlang.ops import default_operators, table
 from relaxlang.ops.kernel import Kernel
 
 OPERATORS = default_operators()
@@ -80,3 +81,16 @@ def test_weights_are_not_kept_alive() -> None:
     del data
     gc.collect()
     assert gone() is None
+
+
+def test_a_result_is_inferred_once_and_in_the_callers_dimensions(monkeypatch: pytest.MonkeyPatch) -> None:
+    def infer(*args: relax.Expr) -> Any:
+        return OPERATORS.infer(OPERATORS.make_call("matmul", list(args), {}, None))
+
+    first, second = prim.Var("rows", INT64), prim.Var("rows", INT64)
+    known = infer(tensor(first, 5), tensor(5, 11))
+    monkeypatch.setattr(table, "infer_call", None)  # what is known is not inferred again
+    again = infer(tensor(second, 5, name="other"), tensor(5, 11))
+    assert known.dims == (first, prim.IntImm(INT64, 11)) and again.dims == (second, prim.IntImm(INT64, 11))
+    with pytest.raises(TypeError):
+        infer(tensor(first, 5), tensor(5, 12))
