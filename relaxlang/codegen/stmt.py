@@ -17,7 +17,8 @@ from relaxlang.ir import prim, tir
 from relaxlang.ir.prim import PrimExpr, Var
 from relaxlang.ir.tir import Stmt
 from relaxlang.ir.visit import free_vars, walk
-from relaxlang.schedule.state import APART, STREAMING, walk_stmts
+from relaxlang.schedule.state import APART, STREAMING
+from relaxlang.schedule.stmts import walk_stmts
 
 MOST_COPIES = 512
 """How often a statement may stand in the code for loops that are written out."""

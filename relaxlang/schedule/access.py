@@ -23,7 +23,8 @@ from relaxlang.ir.tir import (
     Range,
     Stmt,
 )
-from relaxlang.ir.visit import Rewriter, Visitor, free_vars, on, substitute
+from relaxlang.ir.visit import Visitor, free_vars, on, substitute
+from relaxlang.schedule.stmts import StmtRewriter
 
 Domain = Mapping[Var, "Range | IntSet"]
 
@@ -34,7 +35,7 @@ def fill_regions(body: Stmt) -> Stmt:
     return made
 
 
-class _Fill(Rewriter):
+class _Fill(StmtRewriter):
     @on(BlockRealize)
     def realize(self, node: BlockRealize) -> BlockRealize:
         """A block, its regions computed from the inside out."""

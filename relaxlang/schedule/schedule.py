@@ -81,6 +81,14 @@ class Schedule:
         if functions and "main" not in functions:
             self._working = functions[0]
 
+    @classmethod
+    def of_sound(cls, func: PrimFunc) -> Schedule:
+        """A schedule of a function, `main`, that a rule made of one in which no index is out of range: it is not
+        searched for such again."""
+        made = cls(IRModule({"main": func}))
+        made._states["main"] = State(normalized(func), "main")
+        return made
+
     # --- state --------------------------------------------------------------------------------------------------------
     @property
     def func_working_on(self) -> str:

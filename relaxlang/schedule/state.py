@@ -13,43 +13,18 @@ from typing import NoReturn
 from relaxlang.arith.analyzer import Analyzer
 from relaxlang.base.diagnostics import fail
 from relaxlang.base.node import Node
-from relaxlang.ir import tir
 from relaxlang.ir.prim import BOOL, IntImm, Var
 from relaxlang.ir.printing import script
 from relaxlang.ir.tir import Block, BlockRealize, Buffer, For, PrimFunc, Range, SeqStmt, Stmt, seq
 from relaxlang.ir.visit import Rewriter, on
 from relaxlang.schedule.access import fill_regions
+from relaxlang.schedule.stmts import child_stmts, walk_stmts, with_child_stmts
 
 APART = "pragma_compute_scope"
 """The annotation of a loop whose code becomes a function of its own, so that it takes no registers from other loops."""
 STREAMING = "pragma_streaming_stores"
 """The annotation of a loop whose results go past the caches where they are larger than these."""
 TRUE = IntImm(BOOL, 1)
-_CHILDREN: dict[type, tuple[str, ...]] = {
-    tir.For: ("body",), tir.While: ("body",), tir.LetStmt: ("body",), tir.AttrStmt: ("body",),
-    tir.AssertStmt: ("body",), tir.Allocate: ("body",), tir.AllocConst: ("body",), tir.DeclBuffer: ("body",),
-    tir.BufferRealize: ("body",), tir.IfThenElse: ("then_case", "else_case"), tir.BlockRealize: ("block",),
-    tir.Block: ("init", "body"),
-}  # fmt: skip
-
-
-def child_stmts(stmt: Stmt) -> Iterator[Stmt]:
-    """The statements directly below a statement, in order."""
-    if isinstance(stmt, SeqStmt):
-        yield from stmt.seq
-    for name in _CHILDREN.get(stmt.__class__, ()):
-        child = getattr(stmt, name)
-        if child is not None:
-            yield child
-
-
-def walk_stmts(root: Stmt) -> Iterator[Stmt]:
-    """Every statement below `root` and itself, parents first, in order."""
-    stack = [root]
-    while stack:
-        stmt = stack.pop()
-        yield stmt
-        stack.extend(reversed(list(child_stmts(stmt))))
 
 
 class State:
@@ -65,13 +40,17 @@ class State:
         blocks: dict[str, BlockRealize] = {}
         loops: dict[Var, For] = {}
         parents: dict[int, Stmt] = {}
-        for stmt in walk_stmts(self.func.body):
+        stack: list[Stmt] = [self.func.body]
+        while stack:
+            stmt = stack.pop()
             if isinstance(stmt, BlockRealize):
                 blocks[stmt.block.name_hint] = stmt
             elif isinstance(stmt, For):
                 loops[stmt.loop_var] = stmt
-            for child in child_stmts(stmt):
+            below = child_stmts(stmt)
+            for child in below:
                 parents[id(child)] = stmt
+            stack += below[::-1]
         return blocks, loops, parents
 
     @property
@@ -124,13 +103,19 @@ class State:
             if isinstance(one, BlockRealize):
                 found.append(one)
             else:
-                stack.extend(reversed(list(child_stmts(one))))
+                stack += child_stmts(one)[::-1]
         return found
 
     # --- changing -----------------------------------------------------------------------------------------------------
     def replace(self, changes: Mapping[Stmt, Stmt | None]) -> State:
         """The state with statements replaced (None: removed, with the loops that then are empty)."""
-        body = _Replace({id(old): new for old, new in changes.items()}).apply(self.func.body)
+        above: set[int] = set()
+        for old in changes:
+            for one in self.ancestors(old):
+                if id(one) in above:
+                    break
+                above.add(id(one))
+        body = _Replace({id(old): new for old, new in changes.items()}, above).apply(self.func.body)
         assert body is not None
         return State(self.func.replace(body=body), self.name)
 
@@ -169,33 +154,30 @@ class State:
 
 
 class _Replace:
-    """Rebuilds the statements above those that change."""
+    """Rebuilds the statements above those that change, of which `above` holds the identities."""
 
-    def __init__(self, changes: dict[int, Stmt | None]) -> None:
+    def __init__(self, changes: dict[int, Stmt | None], above: set[int]) -> None:
         self.changes = changes
+        self.above = above
 
     def apply(self, stmt: Stmt) -> Stmt | None:
         """The statement after the changes; None when nothing is left of it."""
         if id(stmt) in self.changes:
             return self.changes[id(stmt)]
+        if id(stmt) not in self.above:
+            return stmt
+        old = child_stmts(stmt)
+        made = [self.apply(s) for s in old]
+        if all(a is b for a, b in zip(made, old)):
+            return stmt
         if isinstance(stmt, SeqStmt):
-            made = [self.apply(s) for s in stmt.seq]
-            if all(a is b for a, b in zip(made, stmt.seq)):
-                return stmt
             kept = [s for s in made if s is not None]
             return seq(*kept) if kept else None
-        fields: dict[str, Stmt | None] = {}
-        for name in _CHILDREN.get(stmt.__class__, ()):
-            child = getattr(stmt, name)
-            fields[name] = None if child is None else self.apply(child)
-        if all(getattr(stmt, name) is value for name, value in fields.items()):
-            return stmt
         if isinstance(stmt, Block):
-            fields["body"] = fields["body"] or seq()
-        elif any(value is None for name, value in fields.items() if name not in ("init", "else_case")):
+            made[-1] = made[-1] or seq()
+        elif made[0] is None:
             return None
-        made_stmt: Stmt = stmt.replace(**fields)
-        return made_stmt
+        return with_child_stmts(stmt, made)
 
 
 # --- entering ---------------------------------------------------------------------------------------------------------
@@ -205,8 +187,24 @@ def normalized(func: PrimFunc) -> PrimFunc:
     body = func.body
     if not (isinstance(body, BlockRealize) and not body.block.iter_vars):
         body = BlockRealize((), TRUE, Block((), (), (), "root", body))
-    body = _Distinct()(body)
+    if not _is_distinct(body):
+        body = _Distinct()(body)
     return func.replace(body=fill_regions(body))
+
+
+def _is_distinct(body: Stmt) -> bool:
+    """Whether every block has a name of its own, and every loop a variable of its own."""
+    names: set[str] = set()
+    variables: set[Var] = set()
+    count = 0
+    for stmt in walk_stmts(body):
+        if isinstance(stmt, Block):
+            names.add(stmt.name_hint)
+            count += 1
+        elif isinstance(stmt, For):
+            variables.add(stmt.loop_var)
+            count += 1
+    return len(names) + len(variables) == count and "" not in names
 
 
 class _Distinct(Rewriter):

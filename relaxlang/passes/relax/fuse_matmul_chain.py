@@ -7,12 +7,16 @@ from dataclasses import dataclass
 from relaxlang.analysis.op_pattern import OpPattern
 from relaxlang.ir import relax
 from relaxlang.ir.module import IRModule
+from relaxlang.ir.prim import IntImm
+from relaxlang.ir.struct_info import StructInfo, TensorStructInfo
+from relaxlang.ir.structural import structural_equal, structural_hash
 from relaxlang.ir.tir import PrimFunc
 from relaxlang.ir.visit import on
 from relaxlang.passes.base import Pass, PassContext
 from relaxlang.passes.relax.fuse_ops import outline
 from relaxlang.passes.relax.fuse_tir import FuseTIR
 from relaxlang.passes.relax.joined_kernels import Joiner
+from relaxlang.schedule.rules.online_softmax import FEWEST_COLUMNS
 from relaxlang.schedule.rules.row_blocks import takes_pieces
 
 LONGEST = 8
@@ -232,6 +236,10 @@ class FuseMatmulChain(Pass):
 
 
 class _Joiner(Joiner):
+    def __init__(self, mod: IRModule, ctx: PassContext) -> None:
+        super().__init__(mod, ctx)
+        self.answers: dict[int, list[tuple[relax.Function, bool]]] = {}
+
     @on(relax.DataflowBlock)
     def dataflow_block(self, node: relax.DataflowBlock) -> relax.DataflowBlock:
         """A dataflow block: which contractions read, through rows, what another one computes?"""
@@ -276,12 +284,28 @@ class _Joiner(Joiner):
         return None
 
     def pays(self, chain: list[relax.VarBinding]) -> bool:
-        """Whether the kernels, as one, are computed in pieces."""
+        """Whether the kernels, as one, are computed in pieces: one answer for all layers of a model that are alike."""
+        if _is_short(chain[0].var.struct_info):
+            return False
         func, _ = outline(chain)
+        known = self.answers.setdefault(structural_hash(func), [])
+        for other, answer in known:
+            if structural_equal(other, func):
+                return answer
+        known.append((func, self._takes_pieces(func)))
+        return known[-1][1]
+
+    def _takes_pieces(self, func: relax.Function) -> bool:
         name = self.mod.unique_name("chain")
         made = FuseTIR().run(self.mod.with_functions({**dict(self.mod.prim_funcs()), name: func}), self.ctx)
         kernel = made.functions.get(name)
         return isinstance(kernel, PrimFunc) and takes_pieces(kernel)
+
+
+def _is_short(scores: StructInfo | None) -> bool:
+    """Whether a result is known to have no dimension that is long enough for pieces of its lines."""
+    dims = scores.dims if isinstance(scores, TensorStructInfo) else None
+    return dims is not None and all(isinstance(d, IntImm) and d.value <= FEWEST_COLUMNS for d in dims)
 
 
 _BETWEEN = (OpPattern.ELEMWISE, OpPattern.BROADCAST, OpPattern.COMM_REDUCE)

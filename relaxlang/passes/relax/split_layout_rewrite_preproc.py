@@ -15,7 +15,7 @@ from relaxlang.ir.visit import Rewriter, on, walk
 from relaxlang.passes.base import Pass, PassContext
 from relaxlang.passes.bindings import BindingRewriter
 from relaxlang.schedule.rules.analysis import LAYOUT_REWRITE
-from relaxlang.schedule.state import walk_stmts
+from relaxlang.schedule.stmts import walk_stmts
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,8 @@ from relaxlang.ir.tir import (
 from relaxlang.ir.visit import Rewriter, free_vars, on, walk
 from relaxlang.passes.base import PassContext, PrimFuncPass
 from relaxlang.schedule.checks import box_under, hands_on_buffer
-from relaxlang.schedule.state import TRUE, State, normalized, walk_stmts
+from relaxlang.schedule.state import TRUE, State, normalized
+from relaxlang.schedule.stmts import walk_stmts
 
 SMALL = 16 << 10
 """Bytes up to which memory is allocated in the innermost loop: it lives on the stack then."""

@@ -10,7 +10,7 @@ from relaxlang.ir.tir import Break, Continue, For, IfThenElse, PrimFunc, Stmt, s
 from relaxlang.ir.visit import Rewriter, Substitute, on, walk
 from relaxlang.passes.base import PassContext, PrimFuncPass
 from relaxlang.passes.tir.stmt_simplify import stmt_simplify
-from relaxlang.schedule.state import walk_stmts
+from relaxlang.schedule.stmts import walk_stmts
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,8 @@ from relaxlang.schedule.rules.spatial import schedule_spatial
 from relaxlang.schedule.rules.turned import schedule_turned
 from relaxlang.schedule.rules.winograd import schedule_winograd
 from relaxlang.schedule.schedule import Schedule
-from relaxlang.schedule.state import TRUE, normalized, walk_stmts
+from relaxlang.schedule.state import TRUE, normalized
+from relaxlang.schedule.stmts import walk_stmts
 
 __all__ = ["Processor", "schedule_function"]
 
@@ -65,14 +66,14 @@ def _scheduled(func: PrimFunc, processor: Processor, least: int, winograd: bool)
     for name in [n for n in sch.state.blocks if n != "root"]:
         _try(sch, words_of_bytes, name, processor)
     rules = (
-        lambda f: _stage_by_stage(Schedule(IRModule({"main": f})), processor),
-        lambda f: _in_lanes(Schedule(IRModule({"main": f})), processor),
+        lambda f: _stage_by_stage(Schedule.of_sound(f), processor),
+        lambda f: _in_lanes(Schedule.of_sound(f), processor),
     )
     made = compute_in_row_blocks(sch.state, *rules)
     if made is None:
         return _stage_by_stage(sch, processor)
     few = few_columns(sch.state)
-    blocked = Schedule(IRModule({"main": made}))
+    blocked = Schedule.of_sound(made)
     _each(blocked, [b.block.name_hint for b in blocked.state.blocks_under(blocked.state.root)], processor)
     if few is None:
         return _function(blocked)

@@ -17,7 +17,6 @@ from relaxlang.base.diagnostics import DiagnosticError
 from relaxlang.base.dtype import dtype
 from relaxlang.ir import prim
 from relaxlang.ir.attrs import EMPTY, Attrs
-from relaxlang.ir.module import IRModule
 from relaxlang.ir.prim import INT32, BufferLoad, Call, IntImm, PrimExpr, Var
 from relaxlang.ir.tir import Block, BlockRealize, Buffer, BufferStore, For, IterVar, Range, Stmt, seq
 from relaxlang.ir.visit import substitute
@@ -302,7 +301,7 @@ def _replace(sch: Schedule, realize: BlockRealize, made: list[Stmt], added: list
     scope = state.scope(realize)
     changed = state.replace({state.loops_around(realize)[0]: seq(*made)}).with_buffers(scope, add=tuple(added))
     func = changed.func.replace(body=fill_regions(changed.func.body))
-    sch.adopt(Schedule(IRModule({"main": func})))
+    sch.adopt(Schedule.of_sound(func))
 
 
 def _inline(sch: Schedule, out: Buffer) -> None:

@@ -33,7 +33,8 @@ from relaxlang.schedule.rules.row_stages import (
     nest,
     stored,
 )
-from relaxlang.schedule.state import TRUE, State, walk_stmts
+from relaxlang.schedule.state import TRUE, State
+from relaxlang.schedule.stmts import walk_stmts
 
 COLUMNS = 512
 """The columns of a piece: with 128 rows, their scores and powers take half of a usual second-level cache."""

@@ -8,9 +8,10 @@ from relaxlang.arith.iter_map import detect_iter_map
 from relaxlang.arith.iter_sum import IterSum
 from relaxlang.ir.prim import IntImm, PrimExpr, Var, cast, const
 from relaxlang.ir.tir import Block, BlockRealize, For, PrimFunc, Range, Stmt
-from relaxlang.ir.visit import Rewriter, free_vars, on
+from relaxlang.ir.visit import free_vars, on
 from relaxlang.schedule.primitives.loops import nest
 from relaxlang.schedule.state import TRUE
+from relaxlang.schedule.stmts import StmtRewriter
 
 
 def with_plain_loops(func: PrimFunc) -> PrimFunc:
@@ -19,7 +20,7 @@ def with_plain_loops(func: PrimFunc) -> PrimFunc:
     return func.replace(body=_PlainLoops()(func.body))
 
 
-class _PlainLoops(Rewriter):
+class _PlainLoops(StmtRewriter):
     @on(For)
     def loop(self, node: For) -> Stmt:
         """The outermost loop of a nest."""
@@ -28,9 +29,14 @@ class _PlainLoops(Rewriter):
         while isinstance(below, For) and below.kind == "serial" and not below.annotations:
             loops.append(below)
             below = below.body
-        if not isinstance(below, BlockRealize) or _is_plain(loops, below) or not _covers(loops, below):
+        if not isinstance(below, BlockRealize):
             return self.below(node)
-        return _one_for_each_axis(below)
+        if _is_plain(loops, below):  # and no part of the nest alone runs through all values of the axes
+            made: Stmt = self.below(below)
+            for one in reversed(loops) if made is not below else ():
+                made = one.replace(body=made)
+            return node if made is below else made
+        return _one_for_each_axis(below) if _covers(loops, below) else self.below(node)
 
 
 def _is_plain(loops: list[For], realize: BlockRealize) -> bool:

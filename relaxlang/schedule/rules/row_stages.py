@@ -14,6 +14,7 @@ from relaxlang.schedule.access import fill_regions
 from relaxlang.schedule.checks import is_output
 from relaxlang.schedule.rules.analysis import UNKNOWN, constant, is_plain, loads_of, update_of
 from relaxlang.schedule.state import TRUE, State
+from relaxlang.schedule.stmts import StmtRewriter
 
 
 @dataclass(frozen=True)
@@ -211,7 +212,7 @@ def function_of(
     return state.func.replace(params=(*params, *numbers), buffer_map=buffer_map, body=fill_regions(body))
 
 
-class Serial(Rewriter):
+class Serial(StmtRewriter):
     """Loops within an iteration of a parallel one are not shared again."""
 
     @on(For)

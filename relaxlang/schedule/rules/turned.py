@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from relaxlang.arith.index_map import IndexMap
 from relaxlang.base.diagnostics import DiagnosticError
-from relaxlang.ir.module import IRModule
 from relaxlang.ir.prim import INT64, IntImm, PrimExpr, Var, cast
 from relaxlang.ir.tir import BlockRealize, Buffer, BufferRegion, BufferStore, For, Range, Stmt
 from relaxlang.schedule.access import read_buffers, written_buffers
@@ -85,7 +84,7 @@ def _with_rows(sch: Schedule, name: str, found: Contraction, processor: Processo
     outer = [v for v in rest if v is not row]
     turned = _turn(copy, target, rows, [order, rest, outer], (row, vector), extents, processor)
     changed = state.replace({state.loops_around(realize)[0]: turned})
-    sch.adopt(Schedule(IRModule({"main": changed.func})))
+    sch.adopt(Schedule.of_sound(changed.func))
     return copy
 
 

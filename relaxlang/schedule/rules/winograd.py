@@ -20,15 +20,13 @@ for tiles that are computed again."""
 from __future__ import annotations
 
 from relaxlang.ir.attrs import Attrs
-from relaxlang.ir.module import IRModule
 from relaxlang.ir.prim import HANDLE, INT64, IntImm, PrimExpr, Var
 from relaxlang.ir.tir import Block, BlockRealize, Buffer, For, IterVar, PrimFunc, Range, Stmt, seq
-from relaxlang.ir.visit import Rewriter, on
-from relaxlang.schedule.access import fill_regions
 from relaxlang.schedule.rules.analysis import LAYOUT_REWRITE, constant, is_plain
 from relaxlang.schedule.rules.contraction import schedule_contraction
 from relaxlang.schedule.rules.convolution import Convolution, find_convolution
 from relaxlang.schedule.rules.processor import Processor
+from relaxlang.schedule.rules.row_stages import Serial
 from relaxlang.schedule.rules.statements import block, load, store, zero
 from relaxlang.schedule.rules.turned import place_after
 from relaxlang.schedule.rules.winograd_algebra import PAIRS, WINDOW
@@ -166,7 +164,7 @@ def _with_row_blocks(sch: Schedule, realize: BlockRealize, plan: Plan) -> str:
         body = For(var, IntImm(INT64, 0), outer[var], "serial", body)
     assert isinstance(body, For)
     changed = state.replace({state.loops_around(realize)[0]: body if plan.inside else _shared(body)})
-    sch.adopt(Schedule(IRModule({"main": changed.func})))
+    sch.adopt(Schedule.of_sound(changed.func))
     return name
 
 
@@ -193,7 +191,7 @@ def _fill(
     weights = transform_weights(plan, b, "serial" if known else "parallel")
     whole = seq(_marked(weights) if known else weights, root.body)
     made = state.root.replace(block=root.replace(body=whole, alloc_buffers=(*root.alloc_buffers, b.u)))
-    sch.adopt(Schedule(IRModule({"main": state.func.replace(body=made)})))
+    sch.adopt(Schedule.of_sound(state.func.replace(body=made)))
 
 
 def _product(plan: Plan, b: Buffers, processor: Processor) -> tuple[Stmt, tuple[Buffer, ...]] | None:
@@ -215,22 +213,12 @@ def _product(plan: Plan, b: Buffers, processor: Processor) -> tuple[Stmt, tuple[
         body = For(var, IntImm(INT64, 0), extent, "serial", body)
     params = {Var(one.name, HANDLE): one for one in (b.v, b.u, b.p)}
     root = BlockRealize((), TRUE, Block((), (), (), "root", body))
-    sch = Schedule(IRModule({"main": PrimFunc(tuple(params), fill_regions(root), params)}))
+    sch = Schedule.of_sound(PrimFunc(tuple(params), root, params))
     plain = Processor(processor.vector_bytes, processor.registers)
     if not schedule_contraction(sch, "product", plain, sweeps=False):
         return None
     made = sch.state.root.block
-    return (made.body if plan.inside else _Serial()(made.body)), made.alloc_buffers
-
-
-class _Serial(Rewriter):
-    """Loops within an iteration of a parallel one are not shared again."""
-
-    @on(For)
-    def loop(self, node: For) -> For:
-        """A loop."""
-        made: For = self.below(node)
-        return made.replace(kind="serial") if made.kind == "parallel" else made
+    return (made.body if plan.inside else Serial()(made.body)), made.alloc_buffers
 
 
 def _marked(weights: Stmt) -> Stmt:

@@ -1,0 +1,79 @@
+"""Statements in statements: what is directly below one, all that is below it, and rewriting that leaves expressions
+alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
+
+from relaxlang.ir import tir
+from relaxlang.ir.tir import SeqStmt, Stmt
+from relaxlang.ir.visit import Rewriter
+
+_N = TypeVar("_N")
+
+
+def _body(stmt: Any) -> tuple[Stmt, ...]:
+    return (stmt.body,)
+
+
+_BODY: tuple[type[Stmt], ...] = (
+    tir.For, tir.While, tir.LetStmt, tir.AttrStmt, tir.AssertStmt, tir.Allocate, tir.AllocConst, tir.DeclBuffer,
+    tir.BufferRealize,
+)  # fmt: skip
+_BELOW: dict[type, Callable[[Any], tuple[Stmt, ...]]] = {
+    **dict.fromkeys(_BODY, _body),
+    SeqStmt: lambda stmt: stmt.seq,
+    tir.BlockRealize: lambda stmt: (stmt.block,),
+    tir.Block: lambda stmt: (stmt.body,) if stmt.init is None else (stmt.init, stmt.body),
+    tir.IfThenElse: lambda stmt: (
+        (stmt.then_case,) if stmt.else_case is None else (stmt.then_case, stmt.else_case)
+    ),
+}  # fmt: skip
+
+
+def child_stmts(stmt: Stmt) -> tuple[Stmt, ...]:
+    """The statements directly below a statement, in order."""
+    found = _BELOW.get(stmt.__class__)
+    return () if found is None else found(stmt)
+
+
+def walk_stmts(root: Stmt) -> Iterator[Stmt]:
+    """Every statement below `root` and itself, parents first, in order."""
+    stack = [root]
+    while stack:
+        stmt = stack.pop()
+        yield stmt
+        stack += child_stmts(stmt)[::-1]
+
+
+def with_child_stmts(stmt: Stmt, made: Sequence[Stmt | None]) -> Stmt:
+    """The statement with others directly below it, as many as `child_stmts` gives; None for an init or an `else` that
+    goes."""
+    rebuilt: Stmt
+    match stmt:
+        case SeqStmt():
+            rebuilt = stmt.replace(seq=tuple(made))
+        case tir.BlockRealize():
+            rebuilt = stmt.replace(block=made[0])
+        case tir.IfThenElse():
+            rebuilt = stmt.replace(then_case=made[0], else_case=made[1] if len(made) > 1 else None)
+        case tir.Block():
+            rebuilt = stmt.replace(init=made[0] if len(made) > 1 else None, body=made[-1])
+        case _:
+            rebuilt = stmt.replace(body=made[0])
+    return rebuilt
+
+
+class StmtRewriter(Rewriter):
+    """A `Rewriter` that does not enter expressions: its methods are for statements."""
+
+    def below(self, node: _N) -> _N:
+        """The statement with those below it rewritten; the same object when none changed."""
+        stmt: Any = node
+        old = child_stmts(stmt)
+        made = [self.visit(one) for one in old]
+        if all(a is b for a, b in zip(made, old)):
+            return node
+        changed: Any = with_child_stmts(stmt, made)
+        return changed  # type: ignore[no-any-return]
