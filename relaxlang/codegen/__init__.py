@@ -5,7 +5,7 @@ can be called. `build_kernels(funcs, target)` and `load_kernels(compiled)` are t
 
 Reading order: `target`; `kernel` (the entry points) with `signature`, `cache`, `link`, and `jit` with `placed` (into
 memory, with LLVM and without); `function` (the C signature), `stmt`, `expr`, `access`, `memory`, `parallel` (writing
-LLVM text; `text` and `lltypes` below them), with the forms that some loops and loads have: `transpose`, `horizontal`,
+LLVM text; `text` and `lltypes` below them; `shared_bodies` finds loops that several kernels have), with the forms that some loops and loads have: `transpose`, `horizontal`,
 `strided`, `streaming`, `invariants`; `intrinsics` and `calls`; then what is computed: `algebra` (operators on
 LLVM values), `arithmetic`, `casts`, `narrow`, `math_single`, `math_double`; `compile` drives LLVM; `workers` are
 a thread and processes that compile; `evaluation` runs kernels while compiling; `pool` holds the threads; `native` makes

@@ -131,6 +131,13 @@ def assembled(text: str, target: Target) -> bytes:
     return _emitted(parsed(text), target)
 
 
+def tidied(text: str, target: Target) -> bytes:
+    """Object code of an IR text that was written by hand, but for what is inlined and computed twice."""
+    tm, module = machine(target), parsed(text)
+    _tidy(tm, module)
+    return _emitted(module, target)
+
+
 def _emitted(module: Any, target: Target) -> bytes:
     try:
         return bytes(machine(target).emit_object(module))

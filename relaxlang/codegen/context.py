@@ -16,6 +16,8 @@ from relaxlang.ir.tir import PrimFunc
 
 if TYPE_CHECKING:
     from relaxlang.codegen.debug_lines import DebugLines
+    from relaxlang.codegen.function import KernelText
+    from relaxlang.codegen.shared_bodies import SharedBodies
     from relaxlang.codegen.stmt import StmtEmitter
 
 
@@ -28,7 +30,8 @@ class KernelContext:
     """The module text of a kernel, its failure messages, and the functions it may call.
 
     Status k > 0 stands for `messages[k - 1]`. `derived` are pointers that may overlap with others: computed from
-    them (`T.address_of`), or given as bare handles.
+    them (`T.address_of`), or given as bare handles. `shared` knows the loops that other kernels have too, `bodies` are
+    the functions of such loops that this one calls, by their symbols.
     """
 
     likely = ", !prof !0"
@@ -39,6 +42,7 @@ class KernelContext:
         functions: Mapping[str, PrimFunc],
         threads: bool = True,
         debug: DebugLines | None = None,
+        shared: SharedBodies | None = None,
     ) -> None:
         self.target = target
         self.functions = functions
@@ -53,6 +57,8 @@ class KernelContext:
         self.threads = threads and target.num_cores != 1
         self.result: DType | None = None
         self.debug = debug
+        self.shared = shared
+        self.bodies: dict[str, KernelText] = {}
         self.scalar_loops = False  # whether there is a loop that LLVM may be able to vectorise
 
     def status(self, message: str) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from relaxlang.base.dtype import DType
 from relaxlang.codegen.algebra import Num
@@ -25,6 +26,9 @@ from relaxlang.ir import prim
 from relaxlang.ir.prim import INT64, PrimExpr, Var
 from relaxlang.ir.tir import Buffer, PrimFunc
 from relaxlang.runtime.kernel_signature import SYMBOL_PREFIX
+
+if TYPE_CHECKING:
+    from relaxlang.codegen.shared_bodies import SharedBodies
 
 PREFIX = SYMBOL_PREFIX
 
@@ -42,11 +46,16 @@ class KernelText:
 
 
 def emit_kernel(
-    name: str, func: PrimFunc, target: Target, functions: Mapping[str, PrimFunc], debug: DebugLines | None = None
+    name: str,
+    func: PrimFunc,
+    target: Target,
+    functions: Mapping[str, PrimFunc],
+    debug: DebugLines | None = None,
+    shared: SharedBodies | None = None,
 ) -> KernelText:
     """The LLVM module of a lowered PrimFunc; `functions` are the lowered PrimFuncs that it may call, `debug` knows the
-    lines of its statements in a text."""
-    context = KernelContext(target, functions, debug=debug)
+    lines of its statements in a text, `shared` the loops that others of them have too."""
+    context = KernelContext(target, functions, debug=debug, shared=shared)
     context.module.fresh(PREFIX + name)
     emit_function(context, func, PREFIX + name, "", entry=True)
     return KernelText(PREFIX + name, context)

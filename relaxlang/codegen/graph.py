@@ -16,6 +16,7 @@ from relaxlang.base.dtype import DType, dtype, from_numpy
 from relaxlang.base.recursion import deep_recursion
 from relaxlang.codegen.executors import in_process_kernels
 from relaxlang.codegen.graph_workspace import fitted
+from relaxlang.codegen.kernel import codes_of
 from relaxlang.codegen.signature import written_memory
 from relaxlang.ir import prim, relax
 from relaxlang.ir.configuration.compiler_config import CompilerConfig
@@ -386,7 +387,7 @@ def build_graph(lowered: IRModule, config: CompilerConfig) -> RuntimeModule:
         graphs = {name: fitted(graph, int(limit)) for name, graph in graphs.items()}
     kernels, loaded = in_process_kernels(lowered, config)
     signatures = [kernel.signature for kernel in kernels.values()]
-    objects = tuple(kernel.object_code for kernel in kernels.values())
+    objects = tuple(code.object_code for code in codes_of(kernels))
     if not graphs:
         return RuntimeModule(Executable(tuple(KernelFunction(s) for s in signatures), (), (), objects), loaded, lowered)
     executable = graph_executable(graphs, parameters, signatures, objects)

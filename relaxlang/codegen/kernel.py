@@ -11,10 +11,11 @@ from typing import Any, TypeVar
 from relaxlang.base.diagnostics import DiagnosticError, Diagnostics, fail
 from relaxlang.base.recursion import deep_recursion
 from relaxlang.codegen import cache, compile, jit
-from relaxlang.codegen.function import emit_kernel
+from relaxlang.codegen.function import KernelText, emit_kernel
 from relaxlang.codegen.intrinsics import check_shifts
 from relaxlang.codegen.link import provided
 from relaxlang.codegen.pool import LAUNCH
+from relaxlang.codegen.shared_bodies import SharedBodies
 from relaxlang.codegen.signature import signature_of
 from relaxlang.codegen.target import Target, as_target
 from relaxlang.codegen.workers import beside, compile_missing
@@ -28,23 +29,17 @@ _T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
-class CompiledKernel:
-    """The object code of one PrimFunc.
+class CompiledCode:
+    """The object code of one LLVM module: a kernel, or what several share.
 
-    `symbol` is its name in the object, `externals` the symbols that it expects from the process it is loaded into,
-    `llvm` the IR text before LLVM's passes.
+    `symbol` is the name of the function in the object, `externals` the symbols that it expects from the process it is
+    loaded into, `llvm` the IR text before LLVM's passes.
     """
 
-    signature: KernelSignature
     symbol: str
     llvm: str = field(repr=False)
     externals: tuple[str, ...]
     target: Target
-
-    @property
-    def name(self) -> str:
-        """The name of the PrimFunc."""
-        return self.signature.name
 
     @cached_property
     def code(self) -> bytes:
@@ -55,6 +50,19 @@ class CompiledKernel:
     def object_code(self) -> ObjectCode:
         """The object file as an executable carries it."""
         return ObjectCode(self.code, self.target.mtriple, self.target.mcpu, self.target.mattr)
+
+
+@dataclass(frozen=True)
+class CompiledKernel(CompiledCode):
+    """The object code of one PrimFunc, which calls functions of `shared`, if there are any."""
+
+    signature: KernelSignature
+    shared: tuple[CompiledCode, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The name of the PrimFunc."""
+        return self.signature.name
 
     @property
     def assembly(self) -> str:
@@ -70,33 +78,53 @@ def build_kernels(
 
     They are lowered first as far as needed. Raises a diagnostic (RLX50xx) for what has no code on the target.
     """
-    begun: list[tuple[CompiledKernel, Future[object]]] = []
+    begun: dict[str, Future[object]] = {}
     with beside(len(funcs)) as begin:
-        then = None if begin is None else lambda kernel: begun.append((kernel, begin(lambda: kernel.code)))
-        made = emit_kernels(funcs, target, own, then)
-        at_work = {kernel.name for kernel, job in begun if not job.cancel()}
-        compile_missing([(k.llvm, k.target) for name, k in made.items() if name not in at_work])
-    for kernel in made.values():
-        _ = kernel.code
+
+        def then(made: CompiledCode) -> None:
+            if begin is not None and made.symbol not in begun:
+                begun[made.symbol] = begin(lambda: made.code)
+
+        made = _emitted(funcs, target, own, then, share=True)
+        codes = codes_of(made)
+        at_work = {symbol for symbol, job in begun.items() if not job.cancel()}
+        compile_missing([(code.llvm, code.target) for code in codes if code.symbol not in at_work])
+    for code in codes:
+        _ = code.code
     return made
 
 
 def emit_kernels(
-    funcs: Mapping[str, PrimFunc],
-    target: Any = None,
-    own: Mapping[str, Target] | None = None,
-    then: Callable[[CompiledKernel], object] | None = None,
+    funcs: Mapping[str, PrimFunc], target: Any = None, own: Mapping[str, Target] | None = None
 ) -> dict[str, CompiledKernel]:
-    """As `build_kernels`, but LLVM's part is left until it is asked for: only the IR texts are made. `then` is called
-    with each when it is there."""
+    """As `build_kernels`, but LLVM's part is left until it is asked for. The IR texts are whole: nothing is shared."""
+    return _emitted(funcs, target, own, lambda made: None, share=False)
+
+
+def codes_of(kernels: Mapping[str, CompiledKernel]) -> list[CompiledCode]:
+    """All object files of some kernels: their own, and those that they share."""
+    shared = {code.symbol: code for kernel in kernels.values() for code in kernel.shared}
+    return [*kernels.values(), *shared.values()]
+
+
+def _emitted(
+    funcs: Mapping[str, PrimFunc],
+    target: Any,
+    own: Mapping[str, Target] | None,
+    then: Callable[[CompiledCode], None],
+    share: bool,
+) -> dict[str, CompiledKernel]:
+    """The texts of kernels; `then` is called with each when it is there."""
     chosen, targets = as_target(target), own or {}
     found = Diagnostics()
     lowered = _each(funcs, lambda name: _lower(name, funcs[name]), found)
+    shared = SharedBodies(lowered) if share else None
+    bodies: dict[str, CompiledCode] = {}
 
     def emit(name: str) -> CompiledKernel:
-        made = _emit(name, lowered, targets.get(name, chosen))
-        if then is not None:
-            then(made)
+        made = _emit(name, lowered, targets.get(name, chosen), shared, bodies)
+        for code in (*made.shared, made):
+            then(code)
         return made
 
     return _each(lowered, emit, found)
@@ -123,16 +151,32 @@ def _lower(name: str, func: PrimFunc) -> PrimFunc:
         fail("RLX5017", f"`{name}` is nested too deeply", func.span)
 
 
-def _emit(name: str, lowered: Mapping[str, PrimFunc], target: Target) -> CompiledKernel:
+def _emit(
+    name: str,
+    lowered: Mapping[str, PrimFunc],
+    target: Target,
+    shared: SharedBodies | None = None,
+    bodies: dict[str, CompiledCode] | None = None,
+) -> CompiledKernel:
+    """The text of a kernel, and of what it shares with others, unless that is among `bodies` already."""
     func = lowered[name]
     try:
         with deep_recursion():
-            kernel = emit_kernel(name, func, target, lowered)
+            kernel = emit_kernel(name, func, target, lowered, shared=shared)
             signature = signature_of(name, func, kernel.context.messages)
     except RecursionError:
         fail("RLX5017", f"`{name}` is nested too deeply", func.span)
-    text = kernel.render(target.mtriple, compile.layout(target))
-    return CompiledKernel(signature, kernel.symbol, text, tuple(sorted(kernel.context.module.externals)), target)
+    known = {} if bodies is None else bodies
+    for symbol, body in kernel.context.bodies.items():
+        if symbol not in known:
+            known[symbol] = CompiledCode(*_rendered(body, target))
+    return CompiledKernel(*_rendered(kernel, target), signature, tuple(known[s] for s in kernel.context.bodies))
+
+
+def _rendered(text: KernelText, target: Target) -> tuple[str, str, tuple[str, ...], Target]:
+    """The fields of `CompiledCode` for a text."""
+    llvm = text.render(target.mtriple, compile.layout(target))
+    return text.symbol, llvm, tuple(sorted(text.context.module.externals)), target
 
 
 def load_kernels(kernels: Mapping[str, CompiledKernel]) -> dict[str, Kernel]:
@@ -142,12 +186,14 @@ def load_kernels(kernels: Mapping[str, CompiledKernel]) -> dict[str, Kernel]:
     """
     if not kernels:
         return {}
-    symbols = provided() if any(LAUNCH in k.externals for k in kernels.values()) else {}
+    codes = codes_of(kernels)
+    symbols = provided() if any(LAUNCH in code.externals for code in codes) else {}
     for kernel in kernels.values():
-        missing = jit.missing_symbol([e for e in kernel.externals if e not in symbols])
+        needed = [e for code in (kernel, *kernel.shared) for e in code.externals if e not in symbols]
+        missing = jit.missing_symbol(needed)
         if missing is not None:
             fail("RLX5014", f"`{kernel.name}` calls `{missing}`, which is not in this process", help=jit.LOAD_FIRST)
-    loaded = jit.load([k.code for k in kernels.values()], [k.symbol for k in kernels.values()], symbols)
+    loaded = jit.load([code.code for code in codes], [k.symbol for k in kernels.values()], symbols)
     return {name: Kernel(k.signature, loaded.addresses[k.symbol], loaded) for name, k in kernels.items()}
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 
+from relaxlang.codegen.context import KernelContext
+from relaxlang.codegen.function import KernelText
 from relaxlang.codegen.lltypes import value_type
 from relaxlang.codegen.memory import allocated
 from relaxlang.codegen.pool import LAUNCH
+from relaxlang.codegen.shared_bodies import SharedBody, Surroundings, used_in
 from relaxlang.codegen.stmt import StmtEmitter
 from relaxlang.codegen.streaming import end_streaming
 from relaxlang.codegen.text import symbol
@@ -23,7 +26,7 @@ _CALL = 8
 
 def emit_parallel(em: StmtEmitter, s: tir.For) -> None:
     """A loop whose iterations threads share."""
-    captured = [v for v in _used(s.body) if v is not s.loop_var and em.env.get(v, "").startswith("%")]
+    captured = _captured(em, s)
     name = em.module.fresh("rlx.parallel")
     body = _body_function(em, s, name, captured)
     _thunk(em, s, name, body, captured)
@@ -45,28 +48,65 @@ def emit_parallel(em: StmtEmitter, s: tir.For) -> None:
 def emit_apart(em: StmtEmitter, s: tir.For) -> None:
     """A loop in a function of its own, which is not inlined: LLVM would keep the constants of what it computes in
     registers all the time, and what is accumulated in the loops around it in memory."""
-    captured = [v for v in _used(s.body) if v is not s.loop_var and em.env.get(v, "").startswith("%")]
+    captured = _captured(em, s)
     body = _body_function(em, s, em.module.fresh("rlx.apart"), captured, em.parallel)
     extent = em.num(prim.cast(s.extent, INT64))
     args = [("i64", "0"), ("i64", extent.ref), *((value_type(v.dtype), em.env[v]) for v in captured)]
     em.assume_zero(em.at.call("i32", symbol(body), *args))
 
 
-def _used(body: Stmt) -> list[Var]:
-    """The variables that occur in a statement, data pointers of buffers included, each once."""
-    found: dict[Var, None] = {}
-    for node in walk(body):
-        if isinstance(node, Var):
-            found[node] = None
-        elif isinstance(node, (prim.BufferLoad, tir.BufferStore)):
-            found[node.buffer.data] = None
-    return list(found)
+def _captured(em: StmtEmitter, s: tir.For) -> list[Var]:
+    """The variables that the body of a loop is given: all that it uses but constants and its own."""
+    return [v for v in used_in(s.body)[0] if v is not s.loop_var and em.env.get(v, "").startswith("%")]
 
 
 def _body_function(em: StmtEmitter, s: tir.For, name: str, captured: list[Var], parallel: bool | None = None) -> str:
     """The function `i32 body(i64 begin, i64 end, captured…)`; returns its name. `parallel`: whether the loops around it
     are shared, None when the loop itself is; the function is not inlined then."""
-    context, full = em.context, em.module.fresh(f"{name}.body")
+    context = em.context
+    shared = None if context.shared is None else context.shared.of(s)
+    if shared is not None:
+        used = used_in(s)[0]
+        operands = tuple(["" if v in captured else em.env.get(v, "") for v in used])
+        overlaps, streaming = bool(context.derived & set(captured)), tuple([v in em.streaming for v in used])
+        around = Surroundings(context.target, operands, overlaps, parallel, streaming)
+        if around not in shared.made:
+            shared.made[around] = _written_apart(em, s, shared, captured, around)
+        body = shared.made[around]
+        if body is not None:
+            context.bodies[body.symbol] = body
+            types = ["i64", "i64", *(value_type(v.dtype) for v in captured)]
+            context.module.declare(body.symbol, "hidden i32", types, "nounwind")
+            return body.symbol
+    full = context.module.fresh(f"{name}.body")
+    _write_body(context, em, s, full, captured, parallel, "internal")
+    return full
+
+
+def _written_apart(
+    em: StmtEmitter, s: tir.For, shared: SharedBody, captured: list[Var], around: Surroundings
+) -> KernelText | None:
+    """The function of a loop's body in a module of its own. None when it is part of a kernel's: it can fail with one of
+    its messages, or uses its data."""
+    if any(operand.startswith("@") for operand in around.operands):
+        return None
+    name = shared.name + (f".{len(shared.made)}" if shared.made else "")
+    apart = KernelContext(em.context.target, em.context.functions, em.context.threads)
+    apart.derived = set(em.context.derived)
+    _write_body(apart, em, s, name, captured, around.parallel, "hidden")
+    return None if apart.messages else KernelText(name, apart)
+
+
+def _write_body(
+    context: KernelContext,
+    em: StmtEmitter,
+    s: tir.For,
+    full: str,
+    captured: list[Var],
+    parallel: bool | None,
+    linkage: str,
+) -> None:
+    """Write the function of a loop's body into the module of a context; `em` is where the loop stands."""
     at = context.function(full, s)
     inner = StmtEmitter(context, at, {v: r for v, r in em.env.items() if not r.startswith("%")})
     inner.parallel = parallel is None or parallel
@@ -98,8 +138,7 @@ def _body_function(em: StmtEmitter, s: tir.For, name: str, captured: list[Var], 
     context.stack = stack
     attributes = "nounwind" if parallel is None else "nounwind noinline"
     attributes += context.width_attribute + context.attribute(at)
-    em.module.add(at.text(f"define internal i32 {symbol(full)}({', '.join(head)}) {attributes}"))
-    return full
+    context.module.add(at.text(f"define {linkage} i32 {symbol(full)}({', '.join(head)}) {attributes}"))
 
 
 def _shared_memory(s: tir.For) -> tuple[list[tir.Allocate], Stmt]:

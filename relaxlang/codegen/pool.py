@@ -296,9 +296,9 @@ def get_num_threads() -> int:
 
 
 def _compile(text: str, target: Target) -> bytes:
-    from relaxlang.codegen.compile import object_code
+    from relaxlang.codegen.compile import tidied
 
-    return object_code(text, target)
+    return tidied(text, target)
 
 
 def _text(triple: str) -> str:

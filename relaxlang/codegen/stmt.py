@@ -142,7 +142,9 @@ def _for(em: StmtEmitter, s: tir.For) -> None:
 
         emit_parallel(em, s)
         return
-    if s.kind == "serial" and APART in s.annotations and isinstance(s.extent, prim.IntImm) and s.extent.value > 0:
+    shared = em.context.shared
+    is_apart = APART in s.annotations if shared is None else APART in s.annotations or shared.of(s) is not None
+    if is_apart and s.kind != "unroll" and isinstance(s.extent, prim.IntImm) and s.extent.value > 0:
         from relaxlang.codegen.parallel import emit_apart
 
         emit_apart(em, s)

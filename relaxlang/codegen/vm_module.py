@@ -4,6 +4,7 @@ native code (`codegen.native`)."""
 from __future__ import annotations
 
 from relaxlang.codegen.executors import in_process_kernels
+from relaxlang.codegen.kernel import codes_of
 from relaxlang.codegen.vm import emit_functions
 from relaxlang.ir.configuration.compiler_config import CompilerConfig
 from relaxlang.ir.module import IRModule
@@ -18,7 +19,7 @@ def build_vm(lowered: IRModule, config: CompilerConfig) -> RuntimeModule:
     for kernel in kernels.values():
         builder.declare_kernel(kernel.signature)
     emit_functions(lowered, builder)
-    executable = builder.get(tuple(k.object_code for k in kernels.values()))
+    executable = builder.get(tuple(code.object_code for code in codes_of(kernels)))
     made = runtime_module(executable, loaded, lowered)
     made.exec_mode = "bytecode" if config.executor.options.get("exec-mode") == "bytecode" else "native"
     return made

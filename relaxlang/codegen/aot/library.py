@@ -146,7 +146,7 @@ class AotLibrary:
             signature = signature_of(
                 program.entry, program.functions[program.entry], messages[program.entry], program.functions
             )
-            made[program.entry] = CompiledKernel(signature, PREFIX + program.entry, self.llvm, (), self.target)
+            made[program.entry] = CompiledKernel(PREFIX + program.entry, self.llvm, (), self.target, signature)
         return made
 
 

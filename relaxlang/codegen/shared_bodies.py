@@ -1,0 +1,110 @@
+"""Loops that several kernels of a program have: their bodies are written and compiled once.
+
+Convolutions that differ in what is fused behind them transform the same data by the same code. The bodies of parallel
+loops are functions of their own anyway, which know of their surroundings what they are given: so the kernels can call
+the same one, in an object of its own. So can they for long stages within such a loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from relaxlang.codegen.function import KernelText
+from relaxlang.codegen.target import Target
+from relaxlang.ir import prim, tir
+from relaxlang.ir.prim import Var
+from relaxlang.ir.structural import structural_equal
+from relaxlang.ir.tir import PrimFunc, Stmt
+from relaxlang.ir.visit import walk
+from relaxlang.schedule.state import child_stmts, walk_stmts
+
+PREFIX = "rlx.body."
+LEAST, LEAST_STAGE = 50, 200
+"""Nodes of the IR from which on the body of a parallel loop, or a stage, is worth an object of its own."""
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What the text of a body depends on besides its loop: the operands of variables that are constants ("" for those
+    that are given to the function), whether pointers may overlap, whether it runs in other parallel loops (None: it is
+    one), and which variables are stored to past the caches."""
+
+    target: Target
+    operands: tuple[str, ...]
+    overlaps: bool
+    parallel: bool | None
+    streaming: tuple[bool, ...]
+
+
+class SharedBody:
+    """A loop that occurs several times, and the functions that were made of it, by what they know; None where it has to
+    be written in the kernel itself."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.made: dict[Surroundings, KernelText | None] = {}
+
+
+class SharedBodies:
+    """The loops that occur several times in the flat kernels of a program."""
+
+    def __init__(self, funcs: Mapping[str, PrimFunc]) -> None:
+        self._found: dict[tir.For, SharedBody] = {}
+        alike: dict[object, list[tuple[str, PrimFunc]]] = {}
+        for name, func in funcs.items() if len(funcs) > 1 else ():
+            for loop in _candidates(func.body):
+                used, size = used_in(loop)
+                if size >= (LEAST if loop.kind == "parallel" else LEAST_STAGE):
+                    of_used = PrimFunc(tuple(used), loop, {})
+                    alike.setdefault((size, tuple(v.dtype for v in used)), []).append((name, of_used))
+        for loops in alike.values():
+            while len(loops) > 1:
+                loops = self._group(loops)
+
+    def _group(self, loops: list[tuple[str, PrimFunc]]) -> list[tuple[str, PrimFunc]]:
+        """Find those that are equal to the first of some loops, which are functions of what they use, each with its
+        kernel's name; the others."""
+        name, first = loops[0]
+        are_equal = [True, *(structural_equal(first, func) for _, func in loops[1:])]
+        same = [func.body for (_, func), is_equal in zip(loops, are_equal) if is_equal]
+        if len(same) > 1:
+            shared = SharedBody(f"{PREFIX}{name}.{len(self._found)}")
+            self._found.update((loop, shared) for loop in same if isinstance(loop, tir.For))
+        return [loop for loop, is_equal in zip(loops, are_equal) if not is_equal]
+
+    def of(self, loop: tir.For) -> SharedBody | None:
+        """The loop as one of several equal ones; None when there is no other."""
+        return self._found.get(loop)
+
+
+def _candidates(body: Stmt) -> Iterator[tir.For]:
+    """The parallel loops of a kernel, and the loops that run, one after the other, in each turn of one."""
+    for stmt in walk_stmts(body):
+        if isinstance(stmt, tir.For) and stmt.kind == "parallel":
+            yield stmt
+            for inner in walk_stmts(stmt.body):
+                stages = () if isinstance(inner, tir.For) else child_stmts(inner)
+                yield from (s for s in stages if isinstance(s, tir.For) and _is_stage(s))
+
+
+def _is_stage(loop: tir.For) -> bool:
+    """Whether a loop can be in a function of its own: it runs, and nothing in it leaves it."""
+    extent = loop.extent
+    if loop.kind == "unroll" or not isinstance(extent, prim.IntImm) or extent.value < 1:
+        return False
+    return not any(isinstance(s, (tir.Break, tir.Continue)) for s in walk_stmts(loop.body))
+
+
+def used_in(root: Stmt) -> tuple[list[Var], int]:
+    """The variables that occur in a statement, data pointers of buffers included, each once; and how many nodes it
+    consists of."""
+    found: dict[Var, None] = {}
+    size = 0
+    for node in walk(root):
+        size += 1
+        if isinstance(node, Var):
+            found[node] = None
+        elif isinstance(node, (prim.BufferLoad, tir.BufferStore)):
+            found[node.buffer.data] = None
+    return list(found), size
