@@ -73,18 +73,15 @@ class Schedule:
         self.trace = Trace()
         self._random = sampling.Samples(int(seed))
         self._states: dict[str, State] = {}
-        self._working = "main"
+        functions = [name for name, _ in mod.prim_funcs()]
+        self._working = functions[0] if functions and "main" not in functions else "main"
         self._blocks: dict[BlockRV, tuple[str, str]] = {}
         self._loops: dict[LoopRV, tuple[str, Var]] = {}
         self._history: list[tuple[Any, ...]] = []
-        functions = [name for name, _ in mod.prim_funcs()]
-        if functions and "main" not in functions:
-            self._working = functions[0]
 
     @classmethod
     def of_sound(cls, func: PrimFunc) -> Schedule:
-        """A schedule of a function, `main`, that a rule made of one in which no index is out of range: it is not
-        searched for such again."""
+        """A schedule of a `main` that a rule made of a function without indices out of range: nobody looks again."""
         made = cls(IRModule({"main": func}))
         made._states["main"] = State(normalized(func), "main")
         return made
@@ -302,10 +299,8 @@ class Schedule:
         state, var = self._loop(loop)
         state, variables = split.split(state, var, [self.get(f) for f in factors], disable_predication)
         made = [self._new_loop(state, v) for v in variables]
-        kwargs: dict[str, Any] = {"factors": list(factors)}
-        if disable_predication:
-            kwargs["disable_predication"] = True
-        self._run("split", (loop,), kwargs, state, made)
+        kwargs = {"disable_predication": True} if disable_predication else {}
+        self._run("split", (loop,), {"factors": list(factors), **kwargs}, state, made)
         return made
 
     def tile(self, x_parent: LoopRV, y_parent: LoopRV, x_factor: Factor, y_factor: Factor) -> list[LoopRV]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 from relaxlang.arith.analyzer import Analyzer
 from relaxlang.base.diagnostics import fail
@@ -18,13 +18,14 @@ from relaxlang.ir.printing import script
 from relaxlang.ir.tir import Block, BlockRealize, Buffer, For, PrimFunc, Range, SeqStmt, Stmt, seq
 from relaxlang.ir.visit import Rewriter, on
 from relaxlang.schedule.access import fill_regions
-from relaxlang.schedule.stmts import child_stmts, walk_stmts, with_child_stmts
+from relaxlang.schedule.stmts import StmtRewriter, child_stmts, walk_stmts, with_child_stmts
 
 APART = "pragma_compute_scope"
 """The annotation of a loop whose code becomes a function of its own, so that it takes no registers from other loops."""
 STREAMING = "pragma_streaming_stores"
 """The annotation of a loop whose results go past the caches where they are larger than these."""
 TRUE = IntImm(BOOL, 1)
+_N = TypeVar("_N")
 
 
 class State:
@@ -207,13 +208,17 @@ def _is_distinct(body: Stmt) -> bool:
     return len(names) + len(variables) == count and "" not in names
 
 
-class _Distinct(Rewriter):
+class _Distinct(StmtRewriter):
     """Gives every block a name of its own, and every loop a variable of its own."""
 
     def __init__(self) -> None:
         self.names: set[str] = set()
         self.variables: dict[Var, Var] = {}
         self.seen: set[Var] = set()
+
+    def below(self, node: _N) -> _N:
+        """What is below a node; expressions only where a variable that they may mention got another name."""
+        return Rewriter.below(self, node) if self.variables else super().below(node)
 
     @on(Block)
     def block(self, node: Block) -> Block:
