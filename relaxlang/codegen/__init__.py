@@ -5,11 +5,11 @@ can be called. `build_kernels(funcs, target)` and `load_kernels(compiled)` are t
 
 Reading order: `target`; `kernel` (the entry points) with `signature`, `cache`, `link`, and `jit` with `placed` (into
 memory, with LLVM and without); `function` (the C signature), `stmt`, `expr`, `access`, `memory`, `parallel` (writing
-LLVM text; `text` and `lltypes` below them; `shared_bodies` finds loops that several kernels have), with the forms that some loops and loads have: `transpose`, `horizontal`,
-`strided`, `streaming`, `invariants`; `intrinsics` and `calls`; then what is computed: `algebra` (operators on
-LLVM values), `arithmetic`, `casts`, `narrow`, `math_single`, `math_double`; `compile` drives LLVM; `workers` are
-a thread and processes that compile; `evaluation` runs kernels while compiling; `pool` holds the threads; `native` makes
-programs of Relax functions; `library` writes shared libraries.
+LLVM text; `text` and `lltypes` below them; `shared_bodies` finds loops that several kernels have), with the forms that
+some loops and loads have: `transpose`, `horizontal`, `strided`, `streaming`, `invariants`; `intrinsics` and `calls`;
+then what is computed: `algebra` (operators on LLVM values), `arithmetic`, `casts`, `narrow`, `math_single`,
+`math_double`; `compile` drives LLVM; `workers` are a thread and processes that compile; `evaluation` runs kernels while
+compiling; `pool` holds the threads; `native` makes programs of Relax functions; `library` writes shared libraries.
 
 Whole programs are found again by `build_cache`, or made by back ends, one for each kind of executor: `executors` lists
 them, `vm_module` (with `vm`, the bytecode, and `native`) and `graph` are two of them, `aot` with `c` is the third.
