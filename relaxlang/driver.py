@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -193,8 +194,9 @@ def build(
     if found is not None:
         found.ir_module = lambda: bound(_lowered(mod, asked, pipeline, context)[0])
         return found
-    lowered, imports = _lowered(mod, asked, pipeline, context)
-    built = generate(lowered)
+    with nullcontext() if known is None else known.memory():
+        lowered, imports = _lowered(mod, asked, pipeline, context)
+        built = generate(lowered)
     built.imports = imports
     if known is not None:
         known.keep(built)

@@ -104,7 +104,7 @@ class Store:
         made = os.path.join(folder, name)
         try:
             os.makedirs(folder, exist_ok=True)
-            if 4 * size > min(self.limit, shutil.disk_usage(folder).free):
+            if size > self._most(folder):
                 return None
             with open(made, "xb", buffering=0) as stream:
                 for run in _runs(pieces) if size >= _HUGE_FROM else _slices(pieces):
@@ -113,9 +113,39 @@ class Store:
         except OSError:
             _remove(made)
             return None
-        for other in _siblings(folder, key):
-            if other != name:
-                _remove(os.path.join(folder, other))
+        _remove_siblings(folder, key, name)
+        return name, stamp
+
+    def open_unnamed(self) -> tuple[int, int] | None:
+        """A new file without a name, to become the big data of an entry, and the bytes it may grow to. The handle is
+        the caller's. None where there can be none."""
+        folder = self.folder
+        if folder is None or not hasattr(os, "O_TMPFILE"):
+            return None
+        try:
+            os.makedirs(folder, exist_ok=True)
+            return os.open(folder, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o666), self._most(folder)
+        except OSError:
+            return None
+
+    def name_data(self, key: str, handle: int) -> tuple[str, Stamp] | None:
+        """Make a file of `open_unnamed` the big data of an entry, with the content that it has; its name and its stamp.
+        None where that is impossible."""
+        path = self._path(key)
+        if path is None:
+            return None
+        folder, name = os.path.dirname(path), f"{key}.{os.urandom(6).hex()}{DATA}"
+        try:
+            os.makedirs(folder, exist_ok=True)
+            root = os.open(folder, os.O_RDONLY)
+            try:  # with a folder, `link` follows the symbolic link that stands for the file
+                os.link(f"/proc/self/fd/{handle}", name, src_dir_fd=root, dst_dir_fd=root)
+            finally:
+                os.close(root)
+            stamp = Stamp.of(os.fstat(handle))
+        except OSError:
+            return None
+        _remove_siblings(folder, key, name)
         return name, stamp
 
     def map_data(self, key: str, name: str, stamp: Stamp) -> memoryview | None:
@@ -135,10 +165,24 @@ class Store:
         except (OSError, ValueError):
             return None
 
+    def sync_data(self, key: str, name: str) -> bool:
+        """See to it that the big data of an entry is on the disk; whether it is."""
+        path = self._path(key)
+        try:
+            with open(os.path.join(os.path.dirname(path or ""), name), "rb") as stream:
+                os.fsync(stream.fileno())
+        except OSError:
+            return False
+        return True
+
     def trim(self) -> None:
         """Remove the entries used least recently until at most `limit` bytes are left."""
         if self.folder is not None:
             trim(self.folder, self.limit)
+
+    def _most(self, folder: str) -> int:
+        """The bytes that the data of one entry may have."""
+        return min(self.limit, shutil.disk_usage(folder).free) // 4
 
     def _path(self, key: str) -> str | None:
         folder = self.folder
@@ -152,6 +196,15 @@ def key_of(*parts: str | bytes) -> str:
         data = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
         digest.update(len(data).to_bytes(8, "little") + data)
     return digest.hexdigest()
+
+
+def this_boot() -> str:
+    """What is the same until this machine is started again, and never after; empty where nothing tells."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as stream:
+            return stream.read().strip()
+    except OSError:
+        return ""
 
 
 def trim(folder: str, limit: int) -> None:
@@ -197,6 +250,13 @@ def _siblings(folder: str, key: str) -> list[str]:
         return [n for n in os.listdir(folder) if n.startswith(key + ".") and n.endswith(DATA)]
     except OSError:
         return []
+
+
+def _remove_siblings(folder: str, key: str, name: str) -> None:
+    """Remove the big data of an entry that `name` takes the place of."""
+    for other in _siblings(folder, key):
+        if other != name:
+            _remove(os.path.join(folder, other))
 
 
 def _slices(pieces: Iterable[bytes | memoryview]) -> Iterator[memoryview]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -222,9 +223,10 @@ class Compilation:
         if found is not None:
             found.ir_module = lambda: driver.bound(self.lowered)
             return found
-        lowered = self.lowered
-        with self.settings.clock.phase("code"):
-            built = driver.generate(lowered)
+        with nullcontext() if known is None else known.memory():
+            lowered = self.lowered
+            with self.settings.clock.phase("code"):
+                built = driver.generate(lowered)
         if known is not None:
             known.keep(built)
         return built

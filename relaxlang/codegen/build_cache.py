@@ -11,14 +11,15 @@ from __future__ import annotations
 import hashlib
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from relaxlang.base.diagnostics import DiagnosticError
 from relaxlang.base.fingerprint import has_additions
-from relaxlang.base.store import BUILDS, Stamp, key_of
+from relaxlang.base.store import BUILDS, Stamp, key_of, this_boot
 from relaxlang.codegen.cache import llvm
 from relaxlang.ir.configuration.executor import Executor
 from relaxlang.ir.configuration.host import this_machine
@@ -26,9 +27,11 @@ from relaxlang.ir.configuration.runtime import Runtime
 from relaxlang.ir.configuration.target import LEGACY, Target
 from relaxlang.ir.module import IRModule
 from relaxlang.passes.base import PassContext
+from relaxlang.runtime.draft import Draft
 from relaxlang.runtime.exec_file import as_value, from_value
 from relaxlang.runtime.exec_values import Outside, ValueReader, encode_value
 from relaxlang.runtime.executable import Executable
+from relaxlang.runtime.memory import lasting_memory
 from relaxlang.runtime.module import RuntimeModule, VMExecutorFactory, link, runtime_module
 from relaxlang.syntax.origin import Origin
 
@@ -36,6 +39,8 @@ WORTHWHILE = 0.15
 """Seconds of reading and building from which on a program is kept."""
 OUTSIDE = 1 << 12
 """Bytes of a constant from which on it is mapped."""
+WRITTEN = 60
+"""Seconds after which an operating system has written to the disk what it keeps in memory of a file."""
 PIPELINES = frozenset({"default", "minimum", "O0", "O1", "O2", "O3"})
 """Pipelines that depend on nothing but the module and the target."""
 
@@ -47,6 +52,21 @@ class Build:
         self._key = key
         self._origin = origin
         self._start = time.process_time()
+        self._draft: Draft | None = None
+        self._has_begun = False
+
+    @contextmanager
+    def memory(self) -> Iterator[None]:
+        """Within it constants are made where they will be kept."""
+        with lasting_memory(self._take):
+            yield
+
+    def _take(self, nbytes: int) -> np.ndarray[Any, Any] | None:
+        if nbytes < OUTSIDE:
+            return None
+        if not self._has_begun:
+            self._draft, self._has_begun = Draft.begin(BUILDS), True
+        return None if self._draft is None else self._draft.take(nbytes)
 
     def find(self) -> RuntimeModule | None:
         """The program, linked into this process; None when it has to be built."""
@@ -54,7 +74,9 @@ class Build:
         if stored is None:
             return None
         try:
-            exec_mode, is_linked, name, stamp, payload = ValueReader(memoryview(stored)).read_all()
+            exec_mode, is_linked, name, stamp, boot, payload = ValueReader(memoryview(stored)).read_all()
+            if boot not in ("", this_boot()):
+                return None  # the data may never have got to the disk, which no stamp would tell
             data = BUILDS.map_data(self._key, name, Stamp(*stamp)) if name else memoryview(b"")
             if data is None:
                 return None
@@ -62,6 +84,8 @@ class Build:
             made = runtime_module(executable, link(executable))
         except (DiagnosticError, TypeError, ValueError, AttributeError, IndexError):
             return None  # of another format, or what it needs of this process is not there: building tells
+        if boot and time.time() - Stamp(*stamp).modified * 1e-9 > WRITTEN and BUILDS.sync_data(self._key, name):
+            BUILDS.write(self._key, encode_value((exec_mode, is_linked, name, stamp, "", payload)))
         if self._origin.seconds:  # its files were touched, and are the same all the same
             self._origin.keep()
         made.exec_mode = exec_mode
@@ -81,16 +105,59 @@ class Build:
         self._origin.keep()
 
     def _write(self, executable: Executable, exec_mode: str, is_linked: bool) -> None:
-        outside = Outside(OUTSIDE)
-        payload = encode_value(as_value(executable), outside)
-        name, stamp = "", Stamp(0, 0, 0, 0, 0)
-        if outside.size:
-            written = BUILDS.write_data(self._key, outside.pieces(), outside.size)
-            if written is None:
-                return
-            name, stamp = written
-        content = encode_value((exec_mode, is_linked, name, tuple(stamp), payload))
-        BUILDS.write(self._key, content, outside.size)
+        value = as_value(executable)
+        found = self._publish(value)
+        if found is None:
+            outside = Outside(OUTSIDE)
+            payload, name, stamp, boot = encode_value(value, outside), "", Stamp(0, 0, 0, 0, 0), ""
+            if outside.size:
+                written = BUILDS.write_data(self._key, outside.pieces(), outside.size)
+                if written is None:
+                    return
+                name, stamp = written
+        else:
+            payload, name, stamp, boot = found
+        content = encode_value((exec_mode, is_linked, name, tuple(stamp), boot, payload))
+        BUILDS.write(self._key, content, stamp.size)
+
+    def _publish(self, value: tuple[Any, ...]) -> tuple[bytes, str, Stamp, str] | None:
+        """The payload, with large constants in the draft; the name of the file that this became, its stamp, and this
+        boot of the machine. None without a draft, or when there is no room for what it lacks."""
+        draft, boot = self._draft, this_boot()
+        if draft is None or not boot:
+            return None
+        outside = _InDraft(draft)
+        try:
+            payload = encode_value(value, outside)
+        except MemoryError:
+            return None
+        published = draft.publish(BUILDS, self._key)
+        return None if published is None else (payload, *published, boot)
+
+
+class _InDraft(Outside):
+    """Large tensors in a draft: those that lie there, and copies of the others. MemoryError when there is no room."""
+
+    def __init__(self, draft: Draft) -> None:
+        super().__init__(OUTSIDE)
+        self._draft = draft
+        self._copies: dict[int, tuple[int, np.ndarray[Any, Any], object]] = {}
+
+    def place(self, tensor: np.ndarray[Any, Any]) -> int:
+        there = self._draft.offset(tensor)
+        if there is not None:
+            return there
+        known = self._copies.get(id(tensor))
+        if known is None:
+            piece = self._draft.take(tensor.nbytes)
+            if piece is None:
+                raise MemoryError
+            made = np.ndarray(tensor.shape, tensor.dtype, piece)
+            np.copyto(made, tensor)
+            at = self._draft.offset(made)
+            assert at is not None
+            known = self._copies[id(tensor)] = (at, made, tensor)
+        return known[0]
 
 
 def _has_functions(built: RuntimeModule) -> bool:

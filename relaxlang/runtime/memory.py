@@ -11,10 +11,11 @@ import math
 import mmap
 import os
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from threading import RLock
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
@@ -27,6 +28,8 @@ HUGE_PAGE = 2 << 20
 LARGE = 2 * HUGE_PAGE
 """Blocks of this size and more begin where a huge page does, in pages that `malloc` has not used before."""
 _MOST = (1 << 63) - 1
+_Take: TypeAlias = "Callable[[int], np.ndarray[Any, Any] | None]"
+_lasting: ContextVar[_Take | None] = ContextVar("relaxlang_lasting", default=None)
 
 
 class Storage(np.ndarray[Any, Any]):
@@ -152,11 +155,32 @@ def allocate(nbytes: int) -> Storage:
 
 
 def allocate_lasting(shape: Sequence[int], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """An aligned array with undefined content for values that last: its memory goes back to the system and not to the
-    pool. RLX6006 when there is not so much."""
+    """An aligned array with undefined content for values that last: a piece of what `lasting_memory` names, or memory
+    that goes back to the system and not to the pool. RLX6006 when there is not so much."""
     nbytes = math.prod(shape) * dtype.itemsize
+    take = _lasting.get()
+    piece = None if take is None else take(nbytes)
+    if piece is not None:
+        return np.ndarray(shape, dtype, piece)
     block = POOL.fresh(nbytes, nbytes)
     return np.ndarray(shape, dtype, block.view, block.offset)
+
+
+@contextmanager
+def lasting_memory(take: _Take) -> Iterator[None]:
+    """Within it `allocate_lasting` gets its memory from `take`, which is asked for a number of bytes and may have
+    none."""
+    token = _lasting.set(take)
+    try:
+        yield
+    finally:
+        _lasting.reset(token)
+
+
+def read_only(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """A contiguous array's memory as one that nobody can make writeable again."""
+    content = array.reshape(-1).view(np.uint8).data.toreadonly()
+    return np.frombuffer(content, array.dtype).reshape(array.shape)
 
 
 def refuse(nbytes: int, why: str = "the system refused the request") -> NoReturn:

@@ -20,7 +20,7 @@ from relaxlang.ops import Operators, default_operators
 from relaxlang.ops.kernel import Kernel
 from relaxlang.passes.base import FunctionPass, PassContext
 from relaxlang.passes.bindings import BindingRewriter
-from relaxlang.runtime.memory import allocate_lasting
+from relaxlang.runtime.memory import allocate_lasting, read_only
 from relaxlang.schedule.rules.analysis import LAYOUT_REWRITE
 
 # A folded constant larger than its inputs by more than this many bytes is not worth its memory.
@@ -124,9 +124,7 @@ class _Folder(BindingRewriter):
             self.evaluate(func, [*inputs, *results])
         except DiagnosticError:
             return None
-        for result in results:
-            result.flags.writeable = False
-        constants = tuple(relax.Constant(r, span=call.span) for r in results)
+        constants = tuple(relax.Constant(read_only(r), span=call.span) for r in results)
         return relax.Tuple(constants, span=call.span) if isinstance(out, TupleStructInfo) else constants[0]
 
 

@@ -1,0 +1,158 @@
+"""Memory that is a file already: constants are made where the cache of builds will keep them.
+
+Every page that is touched for the first time costs more than reading it later a hundred times, so a constant that is
+made in memory of its own and then written to a file is paid for twice. A `Draft` is a file without a name in the folder
+of a `Store`, of which `take` gives pieces; `publish` gives it a name. A process that ends before leaves nothing behind,
+and nobody else sees a draft. Room on the disk is claimed before a piece is given away, so that touching it never fails.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+import sys
+import weakref
+from contextlib import suppress
+from threading import RLock
+from typing import Any
+
+import numpy as np
+
+from relaxlang.base.store import Stamp, Store
+
+LEAST = 1 << 12
+"""Bytes of what gets a piece of a draft."""
+_ALIGN = 64
+_STEP = 2 << 20
+"""Bytes by which a draft grows: those of a huge page."""
+_POPULATE_WRITE = 23
+"""Linux's `MADV_POPULATE_WRITE`: a page is had for less when it is asked for together with its neighbours."""
+
+
+class _Piece(np.ndarray[Any, Any]):
+    """Bytes of a draft, which get them back when nothing refers to them."""
+
+    __slots__ = ("_draft", "_at")
+    _draft: Draft
+    _at: int
+
+    def __del__(self) -> None:
+        draft = getattr(self, "_draft", None)  # a slice has the class and owns nothing
+        if draft is not None:
+            draft._give_back(self._at, self.nbytes)
+
+
+class Draft:
+    """The big data of an entry of a store, in the making."""
+
+    def __init__(self, handle: int, capacity: int) -> None:
+        weakref.finalize(self, os.close, handle)
+        self._handle = handle
+        os.ftruncate(handle, capacity)  # Python maps no more than there is; what is not claimed is never touched
+        self._memory = mmap.mmap(handle, capacity)
+        os.ftruncate(handle, 0)
+        with suppress(OSError):  # a kernel without huge pages
+            self._memory.madvise(mmap.MADV_HUGEPAGE)
+        self._view = memoryview(self._memory)
+        self._address = int(np.frombuffer(self._view, np.uint8, 1).__array_interface__["data"][0])
+        self._capacity = capacity
+        self._claimed = self._end = 0
+        self._holes: dict[int, int] = {}  # where one begins and ends
+        self._is_open = True
+        self._lock = RLock()  # the garbage collector may give back in the middle of everything
+
+    @staticmethod
+    def begin(store: Store) -> Draft | None:
+        """A draft in the folder of a store; None where there can be none."""
+        if sys.platform != "linux":
+            return None
+        opened = store.open_unnamed()
+        if opened is None:
+            return None
+        handle, capacity = opened
+        try:
+            return Draft(handle, capacity - capacity % _STEP)
+        except (OSError, ValueError, OverflowError):  # too much for this process's limits
+            return None
+
+    def take(self, nbytes: int) -> np.ndarray[Any, Any] | None:
+        """A piece of at least `nbytes` bytes with undefined content, aligned to 64; None when the disk has no more."""
+        size = nbytes + -nbytes % _ALIGN
+        with self._lock:
+            at = self._find(size) if self._is_open else None
+            if at is None:
+                return None
+            piece = np.ndarray.__new__(_Piece, size, np.uint8, self._view, at)
+            piece._draft, piece._at = self, at
+        return piece
+
+    def offset(self, array: np.ndarray[Any, Any]) -> int | None:
+        """Where in the file an array lies; None when it is elsewhere."""
+        at = int(array.__array_interface__["data"][0]) - self._address
+        return at if 0 <= at < self._end and array.flags.c_contiguous and at % _ALIGN == 0 else None
+
+    def publish(self, store: Store, key: str) -> tuple[str, Stamp] | None:
+        """Make the file that of an entry; its name and its stamp, None when that is impossible. Nobody can write to it
+        any more."""
+        with self._lock:
+            self._is_open = False
+        _protect(self._address, self._capacity)
+        try:
+            os.ftruncate(self._handle, self._end)
+        except OSError:
+            return None
+        return store.name_data(key, self._handle)
+
+    def _find(self, size: int) -> int | None:
+        """The place of so many free bytes: the smallest hole that is large enough, else the end."""
+        fitting = [(end - at, at) for at, end in self._holes.items() if end - at >= size]
+        if fitting:
+            room, at = min(fitting)
+            del self._holes[at]
+            if room > size:
+                self._holes[at + size] = at + room
+            return at
+        at = self._end
+        if not self._claim(at + size):
+            return None
+        self._end = at + size
+        return at
+
+    def _claim(self, end: int) -> bool:
+        """Whether everything up to `end` is on the disk, now at the latest."""
+        wanted = end + -end % _STEP
+        if wanted <= self._claimed:
+            return True
+        if wanted > self._capacity:
+            return False
+        try:
+            os.posix_fallocate(self._handle, self._claimed, wanted - self._claimed)
+        except OSError:
+            return False
+        with suppress(OSError):  # an older kernel: then page by page
+            self._memory.madvise(_POPULATE_WRITE, self._claimed, wanted - self._claimed)
+        self._claimed = wanted
+        return True
+
+    def _give_back(self, at: int, size: int) -> None:
+        """Take bytes back: one hole with those that it touches, or a nearer end."""
+        with self._lock:
+            if not self._is_open:
+                return
+            end = self._holes.pop(at + size, at + size)
+            before = next((start for start, stop in self._holes.items() if stop == at), None)
+            if before is not None:
+                del self._holes[before]
+                at = before
+            if end == self._end:
+                self._end = at
+            else:
+                self._holes[at] = end
+
+
+def _protect(address: int, size: int) -> None:
+    """Let nobody write to this memory, by whatever mistake: other processes read it too."""
+    mprotect = ctypes.CDLL(None).mprotect
+    mprotect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+    mprotect(address, size, mmap.PROT_READ)  # where that fails, arrays still are read-only
