@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from relaxlang.analysis.reshape_pattern import has_reshape_pattern
-from relaxlang.analysis.uses import Uses
+from relaxlang.analysis.uses import Uses, expressions
 from relaxlang.ir import relax
 from relaxlang.ir.module import IRModule
 from relaxlang.ir.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
 from relaxlang.ir.tir import PrimFunc
-from relaxlang.ir.visit import walk
 from relaxlang.ops import Operators
 from relaxlang.ops.kernel import Kernel
 from relaxlang.syntax.core_ops import CORE_OPS
@@ -175,7 +174,7 @@ def overwritten(func: relax.Function, mod: IRModule, operators: Operators) -> se
 
     They hold their value only until that call: nobody may compute with them later, or keep them instead of others.
     """
-    every = (n for n in walk(func) if isinstance(n, relax.Call))
+    every = (n for n in expressions(func) if isinstance(n, relax.Call))
     calls = [n for n in every if isinstance(n.op, relax.Op) and n.op.name in IN_PLACE]
     if not calls:
         return set()

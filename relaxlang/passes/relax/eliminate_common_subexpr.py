@@ -56,14 +56,14 @@ class _Eliminator(BindingRewriter):
         self.operators = operators
         self.call_only = call_only
         self.written = written  # a value that is overwritten later can't stand for an equal one
-        self.seen: dict[int, list[relax.VarBinding]] = {}
+        self.seen: dict[object, list[relax.VarBinding]] = {}
 
     def binding(self, binding: relax.Binding) -> Iterable[relax.Binding]:
         if not isinstance(binding, relax.VarBinding) or not self.may_merge(binding.value):
             return (binding,)
         if binding.var in self.written:
             return (binding,)
-        key = structural_hash(binding.value, elements=False)
+        key = _glance(binding.value)
         for earlier in self.seen.get(key, ()):
             same = structural_equal(earlier.var.struct_info, binding.var.struct_info)
             if same and structural_equal(earlier.value, binding.value):
@@ -108,3 +108,21 @@ class _Eliminator(BindingRewriter):
         made = super().function(node)
         self.seen = outside
         return made
+
+
+def _glance(value: relax.Expr) -> object:
+    """What equal expressions have in common and is quickly seen: the operator, and the variables in their places."""
+    if isinstance(value, relax.Call):
+        attrs = structural_hash(value.attrs, elements=False) if value.attrs else 0
+        args = [tuple(map(_leaf, a.fields)) if isinstance(a, relax.Tuple) else _leaf(a) for a in value.args]
+        return _leaf(value.op), attrs, tuple(args)
+    if isinstance(value, relax.TupleGetItem):
+        return _leaf(value.tuple_value), value.index
+    return tuple(map(_leaf, value.fields)) if isinstance(value, relax.Tuple) else value.__class__
+
+
+def _leaf(value: relax.Expr) -> object:
+    """An operand that is told from others at once, else its kind."""
+    if isinstance(value, (relax.Var, relax.GlobalVar, relax.Op)):
+        return value
+    return (value.content.dtype, value.content.shape) if isinstance(value, relax.Constant) else value.__class__

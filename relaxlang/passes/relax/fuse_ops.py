@@ -12,9 +12,9 @@ from relaxlang.base.suggest import did_you_mean
 from relaxlang.builder.dpl.context import operands
 from relaxlang.ir import prim, relax
 from relaxlang.ir.attrs import EMPTY, Attrs
+from relaxlang.ir.equal_functions import EqualFunctions
 from relaxlang.ir.module import AnyFunc, IRModule
 from relaxlang.ir.struct_info import OBJECT, shape_info
-from relaxlang.ir.structural import structural_equal, structural_hash
 from relaxlang.ir.visit import Rewriter, Visitor, free_vars, on
 from relaxlang.ops import default_operators
 from relaxlang.passes.base import Pass, PassContext
@@ -112,7 +112,7 @@ class Outliner(BindingRewriter):
         super().__init__()
         self.kernels = Kernels(mod)
         self.functions: dict[str, AnyFunc] = dict(mod.functions)
-        self.made: dict[int, list[str]] = {}
+        self.made = EqualFunctions()
         self.written: set[relax.Expr] = set()
 
     def outlined(self, members: Sequence[relax.VarBinding]) -> relax.VarBinding:
@@ -126,10 +126,9 @@ class Outliner(BindingRewriter):
 
     def add(self, func: relax.Function, parts: Iterable[str]) -> str:
         """The name of a function: of an equal one, or a new one made of the kernels' names."""
-        key = structural_hash(func)
-        for name in self.made.get(key, ()):
-            if structural_equal(self.functions[name], func):
-                return name
+        known = self.made.find(func)
+        if known is not None:
+            return known
         hint = "_".join(["fused", *filter(None, parts)])
         if len(hint) > LONGEST_NAME:
             hint = f"{hint[:LONGEST_NAME].rstrip('_')}_and_more"
@@ -138,7 +137,7 @@ class Outliner(BindingRewriter):
             n += 1
             name = f"{hint}_{n}"
         self.functions[name] = func
-        self.made.setdefault(key, []).append(name)
+        self.made.add(name, func)
         return name
 
 

@@ -9,16 +9,16 @@ from relaxlang.analysis.fusion import scalar_constant
 from relaxlang.analysis.stages import stages_of
 from relaxlang.ir import prim, relax, tir
 from relaxlang.ir.attrs import EMPTY, Attrs
+from relaxlang.ir.equal_functions import EqualFunctions
+from relaxlang.ir.fresh import Renew, renewed
 from relaxlang.ir.module import AnyFunc, IRModule, function_info
 from relaxlang.ir.prim import BOOL, HANDLE, IntImm, PointerType, PrimExpr
 from relaxlang.ir.struct_info import ShapeStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
-from relaxlang.ir.structural import structural_equal, structural_hash
 from relaxlang.ir.tir import Block, BlockRealize, Buffer, PrimFunc, Stmt
 from relaxlang.ir.visit import on
 from relaxlang.passes.base import Pass, PassContext
 from relaxlang.passes.bindings import BindingRewriter
 from relaxlang.passes.relax.fuse_ops import PRIMITIVE
-from relaxlang.passes.tir.fresh import Renew, renewed
 from relaxlang.passes.tir.inline_blocks import inline_blocks
 
 
@@ -86,20 +86,19 @@ class FuseTIR(Pass):
     def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
         functions: dict[str, AnyFunc] = dict(mod.functions)
         fused: dict[str, _Fused] = {}
-        kernels: dict[int, list[str]] = {}
+        kernels = EqualFunctions()
         for name, func in mod.relax_functions():
             made = _fuse(func, mod) if func.attrs.get(PRIMITIVE) else None
             if made is None:
                 continue
             # Groups that differed in what they are made of may be the same loops now.
-            key = structural_hash(made.kernel)
-            equal = [n for n in kernels.get(key, ()) if structural_equal(functions[n], made.kernel)]
-            if equal:
+            equal = kernels.find(made.kernel)
+            if equal is not None:
                 del functions[name]
-                fused[name] = _Fused(equal[0], made.kernel, made.explicit)
+                fused[name] = _Fused(equal, made.kernel, made.explicit)
             else:
                 functions[name] = made.kernel
-                kernels.setdefault(key, []).append(name)
+                kernels.add(name, made.kernel)
                 fused[name] = _Fused(name, made.kernel, made.explicit)
         if not fused:
             return mod

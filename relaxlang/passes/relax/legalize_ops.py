@@ -12,9 +12,9 @@ from relaxlang.base.diagnostics import fail
 from relaxlang.base.suggest import suggestion
 from relaxlang.ir import prim, relax
 from relaxlang.ir.attrs import EMPTY
+from relaxlang.ir.equal_functions import EqualFunctions
 from relaxlang.ir.module import AnyFunc, IRModule, function_info
 from relaxlang.ir.struct_info import OBJECT, TupleStructInfo
-from relaxlang.ir.structural import structural_equal, structural_hash
 from relaxlang.ir.tir import PrimFunc
 from relaxlang.ops import Operators, default_operators
 from relaxlang.ops.kernel import Kernel
@@ -107,16 +107,16 @@ class OperatorLowering(BindingRewriter):
         self.wanted = wanted
         self.custom = custom or {}
         self.functions: dict[str, AnyFunc] = dict(mod.functions)
-        self._named: dict[int, str] = {}
+        self._named: dict[PrimFunc, str] = {}
         self._callees: dict[str, relax.GlobalVar] = {}
 
     @cached_property
-    def _by_hash(self) -> dict[int, list[str]]:
-        """The names of kernels by the hash of what they do: at first, of the module's own."""
-        found: dict[int, list[str]] = {}
+    def _equal(self) -> EqualFunctions:
+        """The kernels by what they do: at first, of the module's own."""
+        found = EqualFunctions()
         for name, func in self.mod.prim_funcs():
             if func.is_private:
-                found.setdefault(structural_hash(func), []).append(name)
+                found.add(name, func)
         return found
 
     def binding(self, binding: relax.Binding) -> Iterable[relax.Binding]:
@@ -208,19 +208,17 @@ class OperatorLowering(BindingRewriter):
 
     def add_kernel(self, operator: str, func: PrimFunc) -> str:
         """The name of a function equal to `func`: one that is there, or a new one named after the operator."""
-        known = self._named.get(id(func))  # calls of one signature share their kernel
-        if known is not None and self.functions.get(known) is func:
-            return known
-        key = structural_hash(func)
-        for name in self._by_hash.get(key, ()):
-            if structural_equal(self.functions[name], func):
-                return name
-        hint = operator.rsplit(".", 1)[-1]
+        known = self._named.get(func)  # calls of one signature share their kernel
+        if known is None:
+            known = self._named[func] = self._equal.find(func) or self._added(operator.rsplit(".", 1)[-1], func)
+        return known
+
+    def _added(self, hint: str, func: PrimFunc) -> str:
+        """The name of a new function, like `hint`."""
         name, n = hint, 0
         while name in self.functions:
             n += 1
             name = f"{hint}{n}" if not hint[-1].isdigit() else f"{hint}_{n}"
         self.functions[name] = func
-        self._named[id(func)] = name
-        self._by_hash.setdefault(key, []).append(name)
+        self._equal.add(name, func)
         return name
