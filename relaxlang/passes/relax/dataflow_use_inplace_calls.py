@@ -10,6 +10,7 @@ from relaxlang.analysis.in_place import overwritable
 from relaxlang.analysis.liveness import last_uses
 from relaxlang.ir import relax
 from relaxlang.ir.attrs import Attrs
+from relaxlang.ir.fresh import Renew
 from relaxlang.ir.module import IRModule, function_info
 from relaxlang.ir.struct_info import OBJECT, TensorStructInfo, TupleStructInfo
 from relaxlang.ir.tir import PrimFunc
@@ -17,7 +18,6 @@ from relaxlang.ir.visit import on
 from relaxlang.ops import Operators, default_operators
 from relaxlang.passes.base import Pass, PassContext
 from relaxlang.passes.relax.legalize_ops import OperatorLowering
-from relaxlang.passes.tir.fresh import Renew
 from relaxlang.syntax.core_ops import CORE_OPS
 from relaxlang.syntax.struct_info import BaseCheck, base_check
 

@@ -9,9 +9,9 @@ from relaxlang.arith.analyzer import Analyzer
 from relaxlang.arith.index_map import IndexMap
 from relaxlang.base.diagnostics import DiagnosticError
 from relaxlang.base.dtype import DType
-from relaxlang.ir.prim import BufferLoad, PrimExpr, Var, as_prim
+from relaxlang.ir.prim import BufferLoad, FloorDiv, FloorMod, IntImm, PrimExpr, Var, as_prim
 from relaxlang.ir.tir import Block, BlockRealize, Buffer, BufferStore, Range
-from relaxlang.ir.visit import Rewriter, on
+from relaxlang.ir.visit import Rewriter, on, walk
 from relaxlang.schedule.access import regions
 from relaxlang.schedule.primitives.cache import buffer_of, new_buffer
 from relaxlang.schedule.state import State
@@ -40,6 +40,9 @@ def transform_layout(
 def _shape(
     state: State, realize: BlockRealize, old: Buffer, index_map: IndexMap, injective: bool
 ) -> tuple[PrimExpr, ...]:
+    known = _rearranged(old, index_map)
+    if known is not None:
+        return known
     analyzer = state.analyzer()
     try:
         shape = index_map.map_shape(old.shape, analyzer)
@@ -50,6 +53,34 @@ def _shape(
         message = f"`transform_layout` of `{old.name}`: {fault.message}"
         state.fail("RLX1012", ": ".join([message, *fault.notes[:1]]), realize)
     return shape
+
+
+def _rearranged(old: Buffer, index_map: IndexMap) -> tuple[PrimExpr, ...] | None:
+    """The new shape for a map that puts the dimensions into another order, and perhaps takes multiples of a number
+    apart into a quotient and a remainder: it is one to one. None for other maps."""
+    if len(index_map.initial_indices) != old.ndim:
+        return None
+    dims = dict(zip(index_map.initial_indices, old.shape))
+    shape: list[PrimExpr] = []
+    uses: dict[Var, list[tuple[type, int]]] = {v: [] for v in dims}
+    for index in index_map.final_indices:
+        var, by = (index.a, index.b) if isinstance(index, (FloorDiv, FloorMod)) else (index, None)
+        dim = dims.get(var) if isinstance(var, Var) else None
+        if not isinstance(var, Var) or dim is None or dim.dtype is not var.dtype:
+            return None
+        if by is None and isinstance(dim, (IntImm, Var)):
+            uses[var].append((Var, 1))
+            shape.append(dim)
+        elif isinstance(by, IntImm) and isinstance(dim, IntImm) and by.value > 0 and dim.value % by.value == 0:
+            uses[var].append((type(index), by.value))
+            shape.append(by if isinstance(index, FloorMod) else IntImm(dim.dtype, dim.value // by.value))
+        else:
+            return None
+    complete = all(
+        of == [(Var, 1)] or (len(of) == 2 and {*of} == {(FloorDiv, of[0][1]), (FloorMod, of[0][1])})
+        for of in uses.values()
+    )  # fmt: skip
+    return tuple(shape) if complete else None
 
 
 class _Remap(Rewriter):
@@ -70,6 +101,8 @@ class _Remap(Rewriter):
     @on(Block)
     def block(self, node: Block) -> Block:
         """A block: its regions are found anew when they mention the buffer."""
+        if not any(n is self.old for n in walk(node)):
+            return node
         with self.analyzer.assuming():
             for axis in node.iter_vars:
                 self.analyzer.bind(axis.var, Range(axis.dom.min, axis.dom.extent))

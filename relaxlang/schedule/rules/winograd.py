@@ -19,9 +19,14 @@ for tiles that are computed again."""
 
 from __future__ import annotations
 
+from functools import lru_cache
+
+from relaxlang.base.dtype import DType
 from relaxlang.ir.attrs import Attrs
+from relaxlang.ir.fresh import Renew
 from relaxlang.ir.prim import HANDLE, INT64, IntImm, PrimExpr, Var
 from relaxlang.ir.tir import Block, BlockRealize, Buffer, For, IterVar, PrimFunc, Range, Stmt, seq
+from relaxlang.ir.visit import free_vars
 from relaxlang.schedule.rules.analysis import LAYOUT_REWRITE, constant, is_plain
 from relaxlang.schedule.rules.contraction import schedule_contraction
 from relaxlang.schedule.rules.convolution import Convolution, find_convolution
@@ -30,7 +35,14 @@ from relaxlang.schedule.rules.row_stages import Serial
 from relaxlang.schedule.rules.statements import block, load, store, zero
 from relaxlang.schedule.rules.turned import place_after
 from relaxlang.schedule.rules.winograd_algebra import PAIRS, WINDOW
-from relaxlang.schedule.rules.winograd_stages import Buffers, Plan, stages, transform_weights, written_region
+from relaxlang.schedule.rules.winograd_stages import (
+    Buffers,
+    Plan,
+    product_buffers,
+    stages,
+    transform_weights,
+    written_region,
+)
 from relaxlang.schedule.schedule import Schedule
 from relaxlang.schedule.state import TRUE
 
@@ -196,14 +208,27 @@ def _fill(
 
 def _product(plan: Plan, b: Buffers, processor: Processor) -> tuple[Stmt, tuple[Buffer, ...]] | None:
     """The matrix products of a block of rows, scheduled as such, and the buffers of their own."""
-    n, panels = plan.n * plan.n, plan.panels
-    extents: list[PrimExpr] = [
-        IntImm(INT64, n), IntImm(INT64, panels), plan.tiles, IntImm(INT64, plan.width), IntImm(INT64, plan.channels)
-    ]  # fmt: skip
+    plain = Processor(processor.vector_bytes, processor.registers)
+    known = isinstance(plan.tiles, IntImm)
+    made = (_known_product if known else _scheduled_product)(plan.product, plan.of, plain)
+    if made is None:
+        return None
+    given, root = made
+    kept = {v: v for v in free_vars(plan.tiles)}
+    copy: Block = Renew(kept, dict(zip(given, (b.v, b.u, b.p))))(root)
+    return (copy.body if plan.inside else Serial()(copy.body)), copy.alloc_buffers
+
+
+def _scheduled_product(
+    extents: tuple[PrimExpr, ...], of: DType, processor: Processor
+) -> tuple[tuple[Buffer, ...], Block] | None:
+    """The products for places, panels, tiles, filters of a panel and channels: the buffers of both factors and of the
+    result, and the root block of the schedule."""
+    v_of, u_of, p_of = factors = product_buffers(extents, of)
     e, q, t, j, c = axes = [Var(f"v_{name}", INT64) for name in ("e", "q", "t", "j", "c")]
     at = (e, q, t, j)
-    update = store(b.p, load(b.p, *at) + load(b.v, e, t, c) * load(b.u, e, q, c, j), *at)
-    start = store(b.p, zero(plan.of), *at)
+    update = store(p_of, load(p_of, *at) + load(v_of, e, t, c) * load(u_of, e, q, c, j), *at)
+    start = store(p_of, zero(of), *at)
     iters = tuple(
         IterVar(v, Range(IntImm(INT64, 0), x), "reduce" if v is c else "spatial") for v, x in zip(axes, extents)
     )
@@ -211,14 +236,14 @@ def _product(plan: Plan, b: Buffers, processor: Processor) -> tuple[Stmt, tuple[
     body: Stmt = BlockRealize(tuple(loops), TRUE, Block(iters, None, None, "product", update, start))
     for var, extent in zip(reversed(loops), reversed(extents)):
         body = For(var, IntImm(INT64, 0), extent, "serial", body)
-    params = {Var(one.name, HANDLE): one for one in (b.v, b.u, b.p)}
+    params = {Var(one.name, HANDLE): one for one in factors}
     root = BlockRealize((), TRUE, Block((), (), (), "root", body))
     sch = Schedule.of_sound(PrimFunc(tuple(params), root, params))
-    plain = Processor(processor.vector_bytes, processor.registers)
-    if not schedule_contraction(sch, "product", plain, sweeps=False):
-        return None
-    made = sch.state.root.block
-    return (made.body if plan.inside else Serial()(made.body)), made.alloc_buffers
+    return (factors, sch.state.root.block) if schedule_contraction(sch, "product", processor, sweeps=False) else None
+
+
+_known_product = lru_cache(maxsize=16)(_scheduled_product)
+"""The same for extents that are all numbers: a model has many convolutions of the same sizes."""
 
 
 def _marked(weights: Stmt) -> Stmt:

@@ -71,6 +71,14 @@ class Plan:
         return self.panels * self.width
 
     @property
+    def product(self) -> tuple[PrimExpr, ...]:
+        """Extents of the matrix products: places of a tile, panels, tiles, filters of a panel, channels."""
+        places, panels, width, channels = (
+            IntImm(INT64, x) for x in (self.n * self.n, self.panels, self.width, self.channels)
+        )
+        return (places, panels, self.tiles, width, channels)
+
+    @property
     def kind(self) -> ForKind:
         """Of the outermost loop of a stage."""
         return "parallel" if self.inside else "serial"
@@ -87,18 +95,27 @@ class Buffers:
     results are."""
 
     def __init__(self, plan: Plan) -> None:
-        n, m, of = plan.n, plan.m, plan.of
+        m, of = plan.m, plan.of
         wide = plan.columns * m
         self.x = buffer("data_rows", (plan.rows * m + WINDOW - 1, wide + (WINDOW - 1), plan.channels), of)
-        self.u = buffer("weight_transform", (n * n, plan.panels, plan.channels, plan.width), of)
-        self.v = buffer("data_transform", (n * n, plan.tiles, plan.channels), of)
-        self.p = buffer("product", (n * n, plan.panels, plan.tiles, plan.width), of)
+        self.v, self.u, self.p = product_buffers(plan.product, of)
         self.y = buffer("result_rows", (plan.rows * m, wide, plan.filters), of)
         self.finite = buffer("finite", (plan.tiles, plan.lanes), of)
 
     def of_rows(self) -> tuple[Buffer, ...]:
         """Those of a block of rows."""
         return (self.x, self.v, self.p, self.y, self.finite)
+
+
+def product_buffers(extents: Sequence[PrimExpr], of: DType) -> tuple[Buffer, Buffer, Buffer]:
+    """The transformed data and weights, and their products, for so many places, panels, tiles, filters of a panel and
+    channels."""
+    places, panels, tiles, width, channels = extents
+    return (
+        buffer("data_transform", (places, tiles, channels), of),
+        buffer("weight_transform", (places, panels, channels, width), of),
+        buffer("product", (places, panels, tiles, width), of),
+    )
 
 
 class _Line:
