@@ -83,9 +83,7 @@ def parse_source(
         )
 
     origin = origin_of(source, read, values or {}, check, roots, part)
-    if origin is None:
-        return read(warnings, Inputs())
-    return IRModule.unread(origin) if origin.is_known() else origin.read(warnings)
+    return read(warnings, Inputs()) if origin is None else origin.module(warnings)
 
 
 @checked

@@ -235,7 +235,7 @@ class Compilation:
     def _known(self) -> Build | None:
         """The build as the cache of programs may know it; None when the command line asks for passes of its own or
         wants to see them run."""
-        if self.is_imported or self.settings.own_pipeline or self.settings.watches_passes:
+        if self.settings.own_pipeline or self.settings.watches_passes:
             return None
         from relaxlang.codegen.build_cache import build_of
         from relaxlang.passes.base import PassContext

@@ -1,7 +1,7 @@
-"""Modules that come from a text, and texts that need not be read again.
+"""Modules that come from a text or a model file, which need not be read again.
 
-A text that was built before, without errors and warnings, is known (the store `TEXTS`): then nobody has to read it to
-find out whether it is right, and its module is made when somebody looks at it. Whoever builds it may not need to.
+What was built before, without errors and warnings, is known (the store `TEXTS`): then nobody has to read it to find out
+whether it is right, and its module is made when somebody looks at it. Whoever builds it may not need to.
 """
 
 from __future__ import annotations
@@ -21,21 +21,29 @@ from relaxlang.ir.module import IRModule
 from relaxlang.syntax.inputs import Inputs
 
 Elaborate = Callable[[WarningSink | None, Inputs], IRModule]
-"""Reads a text: hands over its warnings, notes what else it read."""
+"""Reads what a module comes from: hands over its warnings, notes what else it read."""
 
 
 class Origin:
-    """Where a module comes from: a text, with what it was read with. `seconds` is the CPU time that reading took, 0
-    when it was not necessary."""
+    """Where a module comes from: a text or a model, with what it was read with. `seconds` is the CPU time that reading
+    took, 0 when it was not necessary.
 
-    def __init__(self, name: str, key: str, elaborate: Elaborate) -> None:
+    `names_content`: what is taken from side files is named by its content, as in texts; else their stamps tell of it.
+    """
+
+    def __init__(self, name: str, key: str, elaborate: Elaborate, names_content: bool) -> None:
         self.name = name
         self.seconds = 0.0
+        self._names_content = names_content
         self._key = key
         self._elaborate = elaborate
         self._inputs: Inputs | None = None
         self._state: list[object] = []
         self._faultless = False
+
+    def module(self, warnings: WarningSink | None = None) -> IRModule:
+        """The module: read now, or when somebody looks at it if it was built before."""
+        return IRModule.unread(self) if self.is_known() else self.read(warnings)
 
     def read(self, warnings: WarningSink | None = None) -> IRModule:
         """The module, read now."""
@@ -81,7 +89,8 @@ class Origin:
         reading it again would give warnings."""
         if self._inputs is None or not self._faultless or (mod.is_read and not self._made(mod)):
             return None
-        return key_of(self._key, *(digest for _, _, digest in self._inputs.files))
+        stamps = () if self._names_content else [repr(side_file) for side_file in self._inputs.side_files]
+        return key_of(self._key, *(digest for _, _, digest in self._inputs.files), *stamps)
 
     def _made(self, mod: IRModule) -> bool:
         """Whether a module is the one that was read, part by part."""
@@ -98,20 +107,32 @@ def origin_of(
     part: tuple[int, int] | None,
 ) -> Origin | None:
     """The origin of the module that a text states; None when nothing may be remembered of it."""
-    if config.cache_dir is None or config.check or has_additions() or not all(map(_is_plain, values.values())):
+    if not all(map(is_plain, values.values())):
         return None
     try:
         folders = [os.path.realpath(folder) for folder in (os.path.dirname(source.name), *roots)]
     except ValueError:  # a name that no folder can have
         return None
     said = repr((sorted(values.items()), check, folders, part))
-    return Origin(source.name, key_of(fingerprint(), source.name, said, source.text), elaborate)
+    return _origin(source.name, (source.name, said, source.text), elaborate, names_content=True)
 
 
-def _is_plain(value: object) -> bool:
-    """Whether the `repr` of a compile-time value says all of it."""
+def origin_of_file(name: str, parts: Sequence[str], elaborate: Elaborate) -> Origin | None:
+    """The origin of a module that is determined by these parts and by the side files that reading it notes; None when
+    nothing may be remembered."""
+    return _origin(name, parts, elaborate, names_content=False)
+
+
+def _origin(name: str, parts: Sequence[str], elaborate: Elaborate, names_content: bool) -> Origin | None:
+    if config.cache_dir is None or config.check or has_additions():
+        return None
+    return Origin(name, key_of(fingerprint(), *parts), elaborate, names_content)
+
+
+def is_plain(value: object) -> bool:
+    """Whether the `repr` of a value says all of it."""
     if isinstance(value, (tuple, list)):
-        return all(map(_is_plain, value))
+        return all(map(is_plain, value))
     return value is None or type(value) in (bool, int, float, str)
 
 

@@ -17,6 +17,7 @@ table of converters, which are in `elementwise`, `reduce`, `shape`, `linalg`, `w
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -26,7 +27,9 @@ from relaxlang.base.diagnostics import fail
 if TYPE_CHECKING:
     import numpy as np
 
+    from relaxlang.base.diagnostics import WarningSink
     from relaxlang.ir.module import IRModule
+    from relaxlang.syntax.origin import Elaborate, Origin
 
 __all__ = ["from_onnx", "parameters"]
 
@@ -50,11 +53,35 @@ def from_onnx(
     an operator that is not supported.
     """
     _require()
-    from relaxlang.base.recursion import deep_recursion
-    from relaxlang.frontend.onnx.importer import import_model
+    from relaxlang.syntax.inputs import Inputs
 
-    with deep_recursion():
-        return import_model(model, shapes, constants, keep_params_in_input)
+    def read(warnings: WarningSink | None, inputs: Inputs) -> IRModule:
+        from relaxlang.base.recursion import deep_recursion
+        from relaxlang.frontend.onnx.importer import import_model
+
+        with deep_recursion():
+            return import_model(model, shapes, constants, keep_params_in_input, inputs)
+
+    origin = _origin(model, shapes or {}, constants or {}, keep_params_in_input, read)
+    return read(None, Inputs()) if origin is None else origin.module()
+
+
+def _origin(model: Any, shapes: Any, constants: Any, keep_params_in_input: bool, read: Elaborate) -> Origin | None:
+    """The origin of the module of a model in a file; None when nothing may be remembered of it."""
+    from relaxlang.syntax.origin import is_plain, origin_of_file
+
+    package = find_spec("onnx")
+    if package is None or package.origin is None or constants or not isinstance(model, (str, os.PathLike)):
+        return None
+    if not isinstance(shapes, Mapping) or not all(map(is_plain, shapes.items())):
+        return None
+    try:
+        place = os.path.realpath(model)
+        version = os.stat(package.origin).st_mtime_ns
+    except (OSError, ValueError):  # as for a name that no file can have
+        return None
+    said = repr((sorted(shapes.items()), bool(keep_params_in_input), package.origin, version))
+    return origin_of_file(os.fspath(model), ("onnx", place, said), read)
 
 
 def parameters(model: Any) -> dict[str, np.ndarray[Any, Any]]:

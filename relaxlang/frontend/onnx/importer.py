@@ -22,16 +22,17 @@ from relaxlang.ir.prim import INT64, IntImm, PrimExpr
 from relaxlang.ir.struct_info import tensor_info
 from relaxlang.passes.relax.convert_to_dataflow import ConvertToDataflow
 from relaxlang.passes.relax.dead_code_elimination import DeadCodeElimination
+from relaxlang.syntax.inputs import Inputs
 
 Shapes = Mapping[str, tuple[int | str, ...]]
 NUM_INPUT = "num_input"
 
 
 def import_model(
-    model: Any, shapes: Shapes | None, constants: Mapping[str, Any] | None, keep_params_in_input: bool
+    model: Any, shapes: Shapes | None, constants: Mapping[str, Any] | None, keep_params_in_input: bool, files: Inputs
 ) -> IRModule:
-    """See `relaxlang.frontend.onnx.from_onnx`."""
-    read, shown = read_model(model)
+    """See `relaxlang.frontend.onnx.from_onnx`; `files` is told the files that were read."""
+    read, shown = read_model(model, files)
     versions = versions_of(read)
     own = {(f.domain, f.name): f for f in read.functions}
     library = Library(OPERATORS, own)
@@ -62,7 +63,7 @@ def import_model(
 
 def read_parameters(model: Any) -> dict[str, np.ndarray[Any, Any]]:
     """See `relaxlang.frontend.onnx.parameters`."""
-    read, _ = read_model(model)
+    read, _ = read_model(model, Inputs())
     taken: set[str] = set()
     found: dict[str, np.ndarray[Any, Any]] = {}
     for tensor in read.graph.initializer:

@@ -13,6 +13,7 @@ from onnx import defs, external_data_helper
 
 from relaxlang.base.diagnostics import fail
 from relaxlang.base.suggest import did_you_mean
+from relaxlang.syntax.inputs import Inputs
 
 OLDEST = 7
 """The first version of the operator set (of December 2017) that converters know the operators of."""
@@ -22,10 +23,11 @@ MAX_NESTING = 32
 Model = Any  # onnx.ModelProto, which has no types of its own
 
 
-def read_model(model: Any) -> tuple[Model, str]:
+def read_model(model: Any, inputs: Inputs) -> tuple[Model, str]:
     """A model from the path of a file, the bytes of one, or a `ModelProto`; and what to call it.
 
-    Weights in further files are read where the model is given as a path. Raises RLX8001 and RLX8004.
+    Weights in further files are read where the model is given as a path. `inputs` is told the files. Raises RLX8001 and
+    RLX8004.
     """
     if isinstance(model, onnx.ModelProto):
         check_versions(model, "the model")
@@ -34,8 +36,9 @@ def read_model(model: Any) -> tuple[Model, str]:
         name = os.fspath(model)
         from relaxlang.driver import read_file
 
+        inputs.note_side_file(name)
         made = parse_model(read_file(name), f"`{name}`")
-        _read_external(made, os.path.dirname(os.path.abspath(name)), name)
+        _read_external(made, os.path.dirname(os.path.abspath(name)), name, inputs)
         return made, f"`{name}`"
     if isinstance(model, bytes):
         return parse_model(model, "the model"), "the model"
@@ -123,9 +126,10 @@ def tensors_of(graph: Any, depth: int = 0) -> Iterator[Any]:
                 yield from tensors_of(inner, depth + 1)
 
 
-def _read_external(model: Model, folder: str, name: str) -> None:
+def _read_external(model: Model, folder: str, name: str, inputs: Inputs) -> None:
     """Read the weights that lie in further files, which must be below the model's folder."""
     root = os.path.realpath(folder)
+    noted: set[str] = set()
     for tensor in tensors_of(model.graph):
         if not external_data_helper.uses_external_data(tensor):
             continue
@@ -134,6 +138,9 @@ def _read_external(model: Model, folder: str, name: str) -> None:
         path = os.path.realpath(os.path.join(root, place))
         if not place or os.path.commonpath((root, path)) != root:
             fail("RLX8004", f"the weight `{tensor.name}` of `{name}` lies outside of the model's folder: `{place}`")
+        if path not in noted:
+            noted.add(path)
+            inputs.note_side_file(path)
         tensor.raw_data = _slice_of(path, info, tensor, name)
         tensor.data_location = onnx.TensorProto.DEFAULT
         del tensor.external_data[:]
