@@ -9,6 +9,7 @@ from relaxlang.analysis.alias import overwritten
 from relaxlang.analysis.purity import is_pure
 from relaxlang.ir import relax
 from relaxlang.ir.module import IRModule
+from relaxlang.ir.struct_info import TensorStructInfo
 from relaxlang.ir.structural import structural_equal, structural_hash
 from relaxlang.ir.visit import on
 from relaxlang.ops import Operators, default_operators
@@ -125,4 +126,5 @@ def _leaf(value: relax.Expr) -> object:
     """An operand that is told from others at once, else its kind."""
     if isinstance(value, (relax.Var, relax.GlobalVar, relax.Op)):
         return value
-    return (value.content.dtype, value.content.shape) if isinstance(value, relax.Constant) else value.__class__
+    info = value.struct_info if isinstance(value, relax.Constant) else None
+    return (info.dtype, info.dims) if isinstance(info, TensorStructInfo) else value.__class__
