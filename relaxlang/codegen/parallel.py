@@ -64,9 +64,9 @@ def _body_function(em: StmtEmitter, s: tir.For, name: str, captured: list[Var], 
     """The function `i32 body(i64 begin, i64 end, captured…)`; returns its name. `parallel`: whether the loops around it
     are shared, None when the loop itself is; the function is not inlined then."""
     context = em.context
-    shared = None if context.shared is None else context.shared.of(s)
-    if shared is not None:
-        used = used_in(s)[0]
+    found = None if context.shared is None else context.shared.of(s)
+    if found is not None:
+        shared, used = found
         operands = tuple(["" if v in captured else em.env.get(v, "") for v in used])
         overlaps, streaming = bool(context.derived & set(captured)), tuple([v in em.streaming for v in used])
         around = Surroundings(context.target, operands, overlaps, parallel, streaming)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from relaxlang.codegen.function import KernelText
 from relaxlang.codegen.target import Target
@@ -17,7 +18,7 @@ from relaxlang.ir.prim import Var
 from relaxlang.ir.structural import structural_equal
 from relaxlang.ir.tir import PrimFunc, Stmt
 from relaxlang.ir.visit import walk
-from relaxlang.schedule.state import child_stmts, walk_stmts
+from relaxlang.schedule.stmts import child_stmts, walk_stmts
 
 PREFIX = "rlx.body."
 LEAST, LEAST_STAGE = 50, 200
@@ -46,11 +47,18 @@ class SharedBody:
         self.made: dict[Surroundings, KernelText | None] = {}
 
 
+class Occurrence(NamedTuple):
+    """One place of a loop that occurs several times, with the variables that it uses there, in the order of all."""
+
+    shared: SharedBody
+    used: tuple[Var, ...]
+
+
 class SharedBodies:
     """The loops that occur several times in the flat kernels of a program."""
 
     def __init__(self, funcs: Mapping[str, PrimFunc]) -> None:
-        self._found: dict[tir.For, SharedBody] = {}
+        self._found: dict[Stmt, Occurrence] = {}
         alike: dict[object, list[tuple[str, PrimFunc]]] = {}
         for name, func in funcs.items() if len(funcs) > 1 else ():
             for loop in _candidates(func.body):
@@ -67,13 +75,13 @@ class SharedBodies:
         kernel's name; the others."""
         name, first = loops[0]
         are_equal = [True, *(structural_equal(first, func) for _, func in loops[1:])]
-        same = [func.body for (_, func), is_equal in zip(loops, are_equal) if is_equal]
+        same = [func for (_, func), is_equal in zip(loops, are_equal) if is_equal]
         if len(same) > 1:
             shared = SharedBody(f"{PREFIX}{name}.{len(self._found)}")
-            self._found.update((loop, shared) for loop in same if isinstance(loop, tir.For))
+            self._found.update((func.body, Occurrence(shared, func.params)) for func in same)
         return [loop for loop, is_equal in zip(loops, are_equal) if not is_equal]
 
-    def of(self, loop: tir.For) -> SharedBody | None:
+    def of(self, loop: tir.For) -> Occurrence | None:
         """The loop as one of several equal ones; None when there is no other."""
         return self._found.get(loop)
 
