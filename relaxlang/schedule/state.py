@@ -15,7 +15,7 @@ from relaxlang.base.diagnostics import fail
 from relaxlang.base.node import Node
 from relaxlang.ir.prim import BOOL, IntImm, Var
 from relaxlang.ir.printing import script
-from relaxlang.ir.tir import Block, BlockRealize, Buffer, For, PrimFunc, Range, SeqStmt, Stmt, seq
+from relaxlang.ir.tir import Block, BlockRealize, Buffer, BufferStore, For, PrimFunc, Range, SeqStmt, Stmt, seq
 from relaxlang.ir.visit import Rewriter, on
 from relaxlang.schedule.access import fill_regions
 from relaxlang.schedule.stmts import StmtRewriter, child_stmts, walk_stmts, with_child_stmts
@@ -194,18 +194,22 @@ def normalized(func: PrimFunc) -> PrimFunc:
 
 
 def _is_distinct(body: Stmt) -> bool:
-    """Whether every block has a name of its own, and every loop a variable of its own."""
+    """Whether every block has a name of its own, and every loop a variable of its own: but loops around nothing than a
+    store, which no instruction can refer to, may have theirs in common."""
     names: set[str] = set()
     variables: set[Var] = set()
+    inner: set[Var] = set()
     count = 0
     for stmt in walk_stmts(body):
         if isinstance(stmt, Block):
             names.add(stmt.name_hint)
             count += 1
+        elif isinstance(stmt, For) and isinstance(stmt.body, BufferStore):
+            inner.add(stmt.loop_var)
         elif isinstance(stmt, For):
             variables.add(stmt.loop_var)
             count += 1
-    return len(names) + len(variables) == count and "" not in names
+    return len(names) + len(variables) == count and "" not in names and inner.isdisjoint(variables)
 
 
 class _Distinct(StmtRewriter):

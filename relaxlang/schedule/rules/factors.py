@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from relaxlang.ir import prim
 from relaxlang.ir.prim import BufferLoad, IntImm
@@ -36,7 +37,7 @@ def analyse(realize: BlockRealize, lanes: int, processor: Processor) -> Contract
     best, chosen = 0.0, None
     for one in _candidates(realize, processor):
         m, n = constant(axes[one.row].dom.extent), constant(axes[one.vector].dom.extent)
-        quality = tile_quality(m, n, lanes, processor)[0] * (1.0 if one.lifted or one.along else 0.9)
+        quality = tile_quality(m, n, lanes, processor.registers)[0] * (1.0 if one.lifted or one.along else 0.9)
         if quality > best:
             best, chosen = quality, one
     return chosen
@@ -89,17 +90,18 @@ def _pair(value: prim.PrimExpr) -> tuple[prim.PrimExpr, prim.PrimExpr] | None:
 
 def tile(m: int | None, n: int | None, lanes: int, processor: Processor) -> tuple[int, int]:
     """Rows and vectors of the register tile: as many accumulators as registers allow, and little beyond the edges."""
-    _, rows, vectors = tile_quality(m, n, lanes, processor)
+    _, rows, vectors = tile_quality(m, n, lanes, processor.registers)
     return rows, vectors
 
 
-def tile_quality(m: int | None, n: int | None, lanes: int, processor: Processor) -> tuple[float, int, int]:
+@lru_cache(maxsize=256)
+def tile_quality(m: int | None, n: int | None, lanes: int, registers: int) -> tuple[float, int, int]:
     """What part of the peak the best register tile may reach, and its rows and vectors."""
     best = (0.0, 1, 1)
     for vectors, quality in (*_LONG, *_QUALITY) if m is not None and m <= 2 else _QUALITY:
         if n is None and vectors > 2:
             continue  # all but one of them may be beyond the end
-        most = min(processor.registers * 3 // 4, processor.registers - 1 - vectors) // vectors
+        most = min(registers * 3 // 4, registers - 1 - vectors) // vectors
         for rows in range(1, min(most, 8, m or 8) + 1):
             hidden = min(1.0, rows * vectors / 14)  # as many sums as it takes to hide the latency of one
             once = 0.95 if m is not None and rows < m <= 8 else 1.0  # few rows had better read the other factor once
