@@ -57,8 +57,10 @@ class Origin:
         inputs, start = Inputs(), time.process_time()
         module = self._elaborate(warn, inputs)
         self.seconds = time.process_time() - start
-        if self._inputs is not None and inputs.files != self._inputs.files:
-            fail("RLX0150", f"files that `{self.name}` includes have changed since it was loaded", help="load it again")
+        if self._inputs is not None and not self._are_the_same(inputs, self._inputs):
+            included = f"files that `{self.name}` includes"
+            code, what = ("RLX0150", included) if self._names_content else ("RLX8001", f"`{self.name}` or its weights")
+            fail(code, f"{what} have changed since it was loaded", help="load it again")
         self._inputs, self._faultless = inputs, not found
         self._state = _state(module)
         module.origin = self
@@ -91,6 +93,10 @@ class Origin:
             return None
         stamps = () if self._names_content else [repr(side_file) for side_file in self._inputs.side_files]
         return key_of(self._key, *(digest for _, _, digest in self._inputs.files), *stamps)
+
+    def _are_the_same(self, inputs: Inputs, known: Inputs) -> bool:
+        """Whether two readings were made of the same."""
+        return inputs.files == known.files and (self._names_content or inputs.side_files == known.side_files)
 
     def _made(self, mod: IRModule) -> bool:
         """Whether a module is the one that was read, part by part."""

@@ -6,7 +6,8 @@ IMPORTING: dict[str, CodeInfo] = {
     "RLX8001": CodeInfo(
         "a model that can't be read",
         "The file is damaged, truncated or no ONNX model at all, or it was written for a newer release of ONNX than the "
-        "installed `onnx` package knows.",
+        "installed `onnx` package knows. A module of a model that was built before is read when somebody looks at it: by "
+        "then, the file must be what it was when it was loaded.",
     ),
     "RLX8002": CodeInfo(
         "operators that the importer lacks",

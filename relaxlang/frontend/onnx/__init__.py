@@ -55,6 +55,10 @@ def from_onnx(
     _require()
     from relaxlang.syntax.inputs import Inputs
 
+    for what, given in (("shapes", shapes), ("constants", constants)):
+        if given is not None and not (isinstance(given, Mapping) and all(isinstance(name, str) for name in given)):
+            fail("RLX8005", f"`{what}` maps names of inputs, and is given {given!r}")
+
     def read(warnings: WarningSink | None, inputs: Inputs) -> IRModule:
         from relaxlang.base.recursion import deep_recursion
         from relaxlang.frontend.onnx.importer import import_model
@@ -73,14 +77,15 @@ def _origin(model: Any, shapes: Any, constants: Any, keep_params_in_input: bool,
     package = find_spec("onnx")
     if package is None or package.origin is None or constants or not isinstance(model, (str, os.PathLike)):
         return None
-    if not isinstance(shapes, Mapping) or not all(map(is_plain, shapes.items())):
+    if not all(map(is_plain, shapes.items())):
         return None
     try:
         place = os.path.realpath(model)
+        folder = os.path.realpath(os.path.dirname(os.path.abspath(model)))  # of weights in further files
         version = os.stat(package.origin).st_mtime_ns
     except (OSError, ValueError):  # as for a name that no file can have
         return None
-    said = repr((sorted(shapes.items()), bool(keep_params_in_input), package.origin, version))
+    said = repr((sorted(shapes.items()), folder, bool(keep_params_in_input), package.origin, version))
     return origin_of_file(os.fspath(model), ("onnx", place, said), read)
 
 

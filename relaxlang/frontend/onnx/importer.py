@@ -148,9 +148,11 @@ def _merged(what: str, stated: list[int | str] | None, given: tuple[int | str, .
     if given is None:
         return list(stated or ())
     if not isinstance(given, (tuple, list)) or not all(
-        (isinstance(d, int) and not isinstance(d, bool) and d >= 0) or (isinstance(d, str) and d) for d in given
+        (isinstance(d, (int, np.integer)) and not isinstance(d, bool) and d >= 0) or (isinstance(d, str) and d)
+        for d in given
     ):
         fail("RLX8005", f"the shape given for {what} is no tuple of numbers and names: {given!r}")
+    given = tuple(d if isinstance(d, str) else int(d) for d in given)
     if stated is None:
         return list(given)
     if len(stated) != len(given):

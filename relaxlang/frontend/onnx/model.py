@@ -135,12 +135,13 @@ def _read_external(model: Model, folder: str, name: str, inputs: Inputs) -> None
             continue
         info = {entry.key: entry.value for entry in tensor.external_data}
         place = info.get("location", "")
-        path = os.path.realpath(os.path.join(root, place))
+        asked = os.path.join(root, place)
+        path = os.path.realpath(asked)
         if not place or os.path.commonpath((root, path)) != root:
             fail("RLX8004", f"the weight `{tensor.name}` of `{name}` lies outside of the model's folder: `{place}`")
-        if path not in noted:
-            noted.add(path)
-            inputs.note_side_file(path)
+        if asked not in noted:
+            noted.add(asked)
+            inputs.note_side_file(asked)  # not what it leads to: a link may be changed
         tensor.raw_data = _slice_of(path, info, tensor, name)
         tensor.data_location = onnx.TensorProto.DEFAULT
         del tensor.external_data[:]

@@ -79,3 +79,32 @@ def test_weights_in_further_files_count(tmp_path):
     weights.unlink()
     with pytest.raises(DiagnosticError, match="RLX8004"):
         from_onnx(path)
+
+
+def weights_of(path: Path, factor: float) -> None:
+    path.write_bytes(np.full((64, 32), factor, "float32").tobytes())
+
+
+def test_links_count(tmp_path):
+    external = {"save_as_external_data": True, "location": "weights.bin", "size_threshold": 0}
+    path = save(tmp_path / "model.onnx", **external)
+    assert run(from_onnx(path)) == 64.0
+    (tmp_path / "other").mkdir()
+    linked = tmp_path / "other" / "model.onnx"
+    linked.symlink_to(path)  # its weights are beside the link
+    weights_of(tmp_path / "other" / "first.bin", 2.0)
+    weights_of(tmp_path / "other" / "second.bin", 3.0)
+    for name, value in (("first.bin", 128.0), ("second.bin", 192.0)):
+        (tmp_path / "other" / "weights.bin").unlink(missing_ok=True)
+        (tmp_path / "other" / "weights.bin").symlink_to(name)
+        assert run(from_onnx(linked)) == run(from_onnx(linked)) == value
+
+
+def test_a_file_that_changed_before_somebody_looked(tmp_path):
+    path = save(tmp_path / "model.onnx")
+    assert run(from_onnx(path)) == 64.0
+    known = from_onnx(path)
+    save(tmp_path / "model.onnx", 2.0)
+    assert run(known) == 64.0
+    with pytest.raises(DiagnosticError, match=r"RLX8001.*have changed since it was loaded"):
+        known.script()

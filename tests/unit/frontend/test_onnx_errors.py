@@ -87,6 +87,9 @@ def test_shapes_and_constants_that_do_not_fit() -> None:
     fault(model, "RLX8005", "dimension 1", "64", shapes={"x": ("n", 63)})
     fault(model, "RLX8005", "no tuple of numbers and names", shapes={"x": ("n", None)})
     fault(model, "RLX8005", "float64", constants={"x": np.zeros((2, 64))})
+    fault(model, "RLX8005", "`shapes` maps names", shapes=[("x", (1, 64))])
+    fault(model, "RLX8005", "`shapes` maps names", shapes={1: (1, 64), "x": (1, 64)})
+    fault(model, "RLX8005", "`constants` maps names", constants=3)
     m = Maker()
     fault(m.model(m("Relu", m.input("x", None))), "RLX8005", "the rank of the input `x`")
 
