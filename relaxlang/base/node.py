@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, dataclass_transform
 
 from relaxlang.base.config import config
@@ -55,13 +56,13 @@ class Node:
 
     def replace(self: _T, **changes: Any) -> _T:
         """A copy with some fields changed; the node itself when every given value is the one it has."""
-        cls: Any = type(self)
-        if all(getattr(self, name) is value for name, value in changes.items()):
+        for name, value in changes.items():
+            if getattr(self, name) is not value:
+                break
+        else:
             return self
-        values = {name: getattr(self, name) for name in cls.FIELDS}
-        values["span"] = self.span  # type: ignore[attr-defined]
-        values.update(changes)
-        made: _T = cls(**values)
+        cls: Any = type(self)
+        made: _T = cls(**{**dict(zip(cls._NAMES, cls._values(self))), **changes})
         return made
 
     def __repr__(self) -> str:
@@ -90,6 +91,8 @@ def node(cls: type[_T]) -> type[_T]:
         __slots__=new_slots,
         FIELDS=tuple(fields),
         PARTS=tuple(n for n in fields if n in parts),
+        _NAMES=(*fields, "span"),
+        _values=attrgetter(*fields, "span") if fields else lambda self: (self.span,),
         _DEFAULTS=inherited,
         __match_args__=tuple(fields),
         __qualname__=cls.__qualname__,
