@@ -244,10 +244,19 @@ def walk(root: Node) -> Iterator[Node]:
         node = stack.pop()
         yield node
         if node.__class__ not in LEAVES:
-            below: list[Node] = []
-            _collect(_PARTS[node.__class__](node), below)
-            below.reverse()
-            stack += below
+            _push(node, stack)
+
+
+def _push(node: Node, stack: list[Node]) -> None:
+    """Put the children of a node on a stack, the first on top."""
+    for value in reversed(_PARTS[node.__class__](node)):
+        kind = _KINDS[value.__class__]
+        if kind is _NODE:
+            stack.append(value)
+        elif kind is not _PLAIN:
+            found: list[Node] = []
+            _collect((value,), found)
+            stack += reversed(found)
 
 
 def free_vars(root: Node | tuple[Any, ...]) -> list[prim.Var]:
@@ -261,10 +270,7 @@ def free_vars(root: Node | tuple[Any, ...]) -> list[prim.Var]:
         if isinstance(node, prim.Var):
             found[node] = None
         elif node.__class__ not in LEAVES:
-            below: list[Node] = []
-            _collect(_PARTS[node.__class__](node), below)
-            below.reverse()
-            stack += below
+            _push(node, stack)
     return list(found)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from relaxlang.base.diagnostics import Diagnostic, Diagnostics, Label
 from relaxlang.ir import prim
-from relaxlang.ir.prim import BufferLoad, Let, PrimExpr, Var
+from relaxlang.ir.prim import BufferLoad, PrimExpr, Var
 from relaxlang.ir.tir import Allocate, Block, BlockRealize, BufferStore, For, LetStmt, PrimFunc
 from relaxlang.ir.visit import Visitor, free_vars, on
 from relaxlang.passes.base import PassContext, PrimFuncPass
@@ -69,14 +69,11 @@ class _Check(Visitor):
 
     def _derive(self, var: Var, *sources: PrimExpr) -> None:
         for _, depending, _ in self.loops:
-            if depending & set(free_vars(sources)) or any(self._loads(s, depending) for s in sources):
+            if depending & set(free_vars(sources)):
                 depending.add(var)
 
-    def _loads(self, e: PrimExpr, depending: set[Var]) -> bool:
-        return isinstance(e, BufferLoad) and bool(depending & set(free_vars(e.indices)))
-
-    @on(LetStmt, Let)
-    def let(self, node: LetStmt | Let) -> None:
+    @on(LetStmt)
+    def let(self, node: LetStmt) -> None:
         """A variable that may differ between iterations."""
         self._derive(node.var, node.value)
         self.below(node)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from relaxlang.arith.analyzer import Analyzer
 from relaxlang.arith.intervals import IntSet, union
-from relaxlang.base.node import Node
 from relaxlang.ir.prim import BufferLoad, IntImm, PrimExpr, Var, cast
 from relaxlang.ir.tir import (
     Block,
@@ -20,7 +18,7 @@ from relaxlang.ir.tir import (
     PrimFunc,
     Range,
 )
-from relaxlang.ir.visit import Rewriter, free_vars, on, walk
+from relaxlang.ir.visit import Rewriter, Visitor, free_vars, on
 from relaxlang.passes.base import PassContext, PrimFuncPass
 from relaxlang.schedule.checks import box_under, hands_on_buffer
 from relaxlang.schedule.state import TRUE, State, normalized
@@ -83,11 +81,11 @@ def compact_buffer_allocation(func: PrimFunc) -> PrimFunc:
         return func
     made = State(normalized(func), "f")
     homes: dict[Var, list[Buffer]] = {}
-    uses = _Uses(made)
+    users = _Users(made)
     changed = False
     for name in list(made.blocks):
         for buffer in made.blocks[name].block.alloc_buffers:
-            found = _compact(made, name, buffer, uses)
+            found = _compact(made, name, buffer, users)
             if found is not None:
                 made, home, small = found
                 changed = True
@@ -98,12 +96,12 @@ def compact_buffer_allocation(func: PrimFunc) -> PrimFunc:
     return made.func if changed else func
 
 
-def _compact(state: State, scope_name: str, buffer: Buffer, uses: _Uses) -> tuple[State, Var | None, Buffer] | None:
+def _compact(state: State, scope_name: str, buffer: Buffer, known: _Users) -> tuple[State, Var | None, Buffer] | None:
     """The state with one buffer made smaller, the loop to allocate it in (None: it is allocated where it was), and the
     new buffer; None when that is not possible."""
     scope = state.blocks[scope_name]
     users = [b for b in state.blocks_under(scope) if buffer in _touched(b)]
-    if not users or _touched_elsewhere(uses, scope, users, buffer):
+    if not users or _touched_elsewhere(known, scope, users, buffer):
         return None
     home = _common_loop(state, users, buffer)
     if home is None or buffer.strides or buffer.elem_offset is not None:
@@ -143,42 +141,58 @@ def _touched(realize: BlockRealize) -> set[Buffer]:
     return {r.buffer for r in (*(block.reads or ()), *(block.writes or ()))}
 
 
-def _touched_elsewhere(uses: _Uses, scope: BlockRealize, users: list[BlockRealize], buffer: Buffer) -> bool:
+def _touched_elsewhere(known: _Users, scope: BlockRealize, users: list[BlockRealize], buffer: Buffer) -> bool:
     """Whether something outside of the blocks, or a view, uses the buffer, or an opaque block whose regions say
     little."""
     if any(u.block.match_buffers or not u.block.iter_vars for u in users):
         return True
-    return sum(uses.in_block(u.block.name_hint, buffer) for u in users) != uses.below(scope.block.name_hint, buffer)
+    return not known.of(scope, buffer) <= {u.block.name_hint for u in users}
 
 
-class _Uses:
-    """How often blocks use buffers, counted for all buffers at once. Making one buffer smaller leaves the others'
-    counts as they are, so those in the state at the beginning serve for all."""
+class _Users:
+    """Which blocks use buffers, found for all buffers of a scope at once. Making one buffer smaller changes nothing for
+    the others, so what is found in the state at the beginning serves for all."""
 
     def __init__(self, state: State) -> None:
         self.state = state
-        self.blocks: dict[str, Counter[Node]] = {}
-        self.bodies: dict[str, Counter[Node]] = {}
+        self.known: dict[str, dict[Var, set[str | None]]] = {}
 
-    def in_block(self, name: str, buffer: Buffer) -> int:
-        """In all of a block, what it says to read and write included."""
-        return _counted(self.blocks, name, self.state.blocks[name].block, buffer)
+    def of(self, scope: BlockRealize, buffer: Buffer) -> set[str | None]:
+        """The names of the blocks of a scope that use a buffer's memory; None for what is in none of them."""
+        name = scope.block.name_hint
+        found = self.known.get(name)
+        if found is None:
+            uses = _Uses()
+            uses(self.state.blocks[name].block.body)
+            found = self.known[name] = uses.found
+        return found.get(buffer.data, set())
 
-    def below(self, name: str, buffer: Buffer) -> int:
-        """In the body of a block."""
-        return _counted(self.bodies, name, self.state.blocks[name].block.body, buffer)
 
+class _Uses(Visitor):
+    """Collects, for each pointer, the outermost blocks that use it."""
 
-def _counted(known: dict[str, Counter[Node]], name: str, within: Node, buffer: Buffer) -> int:
-    counts = known.get(name)
-    if counts is None:
-        counts = known[name] = Counter()
-        for node in walk(within):
-            if isinstance(node, (BufferLoad, BufferStore, BufferRegion)):
-                counts[node.buffer] += 1
-            elif isinstance(node, Var):
-                counts[node] += 1
-    return counts[buffer] + counts[buffer.data]
+    def __init__(self) -> None:
+        self.found: dict[Var, set[str | None]] = {}
+        self.block: str | None = None
+
+    @on(Block)
+    def enter(self, node: Block) -> None:
+        """A block."""
+        outer = self.block
+        self.block = node.name_hint if outer is None else outer
+        self.below(node)
+        self.block = outer
+
+    @on(BufferLoad, BufferStore, BufferRegion)
+    def access(self, node: BufferLoad | BufferStore | BufferRegion) -> None:
+        """A load, a store, or a stated region."""
+        self.found.setdefault(node.buffer.data, set()).add(self.block)
+        self.below(node)
+
+    @on(Var)
+    def var(self, node: Var) -> None:
+        """A variable, which may be a pointer."""
+        self.found.setdefault(node, set()).add(self.block)
 
 
 def _common_loop(state: State, users: list[BlockRealize], buffer: Buffer) -> For | None:

@@ -13,6 +13,7 @@ from relaxlang.ir.tir import For, IfThenElse, PrimFunc, Range, Stmt, seq
 from relaxlang.ir.visit import Rewriter, Visitor, conjuncts, free_vars, on, substitute, walk
 from relaxlang.passes.base import PassContext, PrimFuncPass
 from relaxlang.passes.tir.stmt_simplify import stmt_simplify
+from relaxlang.schedule.stmts import walk_stmts
 
 HINT = "pragma_loop_partition_hint"
 """The annotation of a loop that says whether it is to be taken apart."""
@@ -54,6 +55,8 @@ class LoopPartition(PrimFuncPass):
 
 def loop_partition(func: PrimFunc) -> PrimFunc:
     """The function with its loops of tiles taken apart."""
+    if not _has_conditions(func.body):
+        return func
     dims = [d for b in func.buffer_map.values() for d in b.shape if isinstance(d, Var)]
     body = _Partition(Analyzer(dims)).visit(func.body)
     return func if body is func.body else stmt_simplify(func.replace(body=body))
@@ -69,6 +72,8 @@ class _Partition(Rewriter):
     @on(For)
     def loop(self, node: For) -> Stmt:
         """A loop."""
+        if not _has_conditions(node.body):
+            return node
         if not isinstance(node.step, IntImm) or node.step.value != 1:
             return self.below(node)
         with self.analyzer.within(node.loop_var, Range(node.min, node.extent)):
@@ -126,6 +131,10 @@ class _Partition(Rewriter):
         if self.analyzer.can_prove(best >= node.min + node.extent):
             best = self.analyzer.simplify(node.min + node.extent)
         return best, {term for term, end in ends if end == best or self.analyzer.can_prove(end >= best)}
+
+
+def _has_conditions(body: Stmt) -> bool:
+    return any(isinstance(stmt, IfThenElse) for stmt in walk_stmts(body))
 
 
 class _Conditions(Visitor):

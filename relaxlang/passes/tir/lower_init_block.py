@@ -21,6 +21,7 @@ from relaxlang.ir.tir import (
 )
 from relaxlang.ir.visit import Rewriter, free_vars, on, substitute, walk
 from relaxlang.passes.base import PassContext, PrimFuncPass
+from relaxlang.schedule.stmts import walk_stmts
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,8 @@ class LowerInitBlock(PrimFuncPass):
 
 def lower_init_block(func: PrimFunc) -> PrimFunc:
     """The function with no `init` in any block."""
+    if not any(isinstance(stmt, Block) and stmt.init is not None for stmt in walk_stmts(func.body)):
+        return func
     return func.replace(body=_Lower()(func.body))
 
 

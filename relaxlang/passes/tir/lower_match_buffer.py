@@ -11,6 +11,7 @@ from relaxlang.ir.tir import Block, Buffer, BufferRegion, BufferStore, MatchBuff
 from relaxlang.ir.visit import Substitute, on
 from relaxlang.passes.base import PassContext, PrimFuncPass
 from relaxlang.passes.tir.layout import element_offset, strides_of
+from relaxlang.schedule.stmts import walk_stmts
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,8 @@ class LowerMatchBuffer(PrimFuncPass):
 
 def lower_match_buffer(func: PrimFunc) -> PrimFunc:
     """The function without match buffers in blocks."""
+    if not any(isinstance(stmt, Block) and stmt.match_buffers for stmt in walk_stmts(func.body)):
+        return func
     return func.replace(body=_Lower()(func.body))
 
 

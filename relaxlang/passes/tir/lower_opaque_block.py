@@ -7,7 +7,20 @@ from dataclasses import dataclass
 from relaxlang.base.diagnostics import fail
 from relaxlang.ir import prim
 from relaxlang.ir.prim import IntImm
-from relaxlang.ir.tir import Allocate, Block, BlockRealize, DeclBuffer, For, IfThenElse, PrimFunc, SeqStmt, Stmt, seq
+from relaxlang.ir.tir import (
+    Allocate,
+    Block,
+    BlockRealize,
+    BufferStore,
+    DeclBuffer,
+    Evaluate,
+    For,
+    IfThenElse,
+    PrimFunc,
+    SeqStmt,
+    Stmt,
+    seq,
+)
 from relaxlang.ir.visit import Substitute, on
 from relaxlang.passes.base import PassContext, PrimFuncPass
 from relaxlang.passes.tir.layout import size_of
@@ -81,6 +94,11 @@ class _Lower(Substitute):
             extents = (size_of(buffer),) if buffer.strides else buffer.shape
             body = Allocate(buffer.data, buffer.dtype, extents, true, DeclBuffer(buffer, body), span=block.span)
         return body
+
+    @on(BufferStore, Evaluate)
+    def innermost(self, node: Stmt) -> Stmt:
+        """A statement of expressions: nothing in it changes while no loop has gone."""
+        return self.below(node) if self.mapping else node
 
     @on(SeqStmt)
     def sequence(self, node: SeqStmt) -> Stmt:

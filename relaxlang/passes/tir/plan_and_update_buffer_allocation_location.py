@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from relaxlang.base.node import Node
-from relaxlang.ir import prim
-from relaxlang.ir.prim import BOOL, IntImm, Var
+from relaxlang.ir.prim import BOOL, BufferLoad, IntImm, Var
 from relaxlang.ir.tir import Block, BlockRealize, Buffer, BufferRegion, BufferStore, For, PrimFunc, Stmt
-from relaxlang.ir.visit import LEAVES, Rewriter, children, on, walk
+from relaxlang.ir.visit import Rewriter, Visitor, on
 from relaxlang.passes.base import PassContext, PrimFuncPass
+from relaxlang.schedule.stmts import walk_stmts
 
 
 @dataclass(frozen=True)
@@ -62,12 +61,16 @@ class _Plan(Rewriter):
     @on(Block)
     def block(self, node: Block) -> Block:
         """A block: which of its buffers belong to a parallel loop below?"""
-        if not node.alloc_buffers:
+        parallel = any(isinstance(stmt, For) and stmt.kind == "parallel" for stmt in walk_stmts(node.body))
+        if not node.alloc_buffers or not parallel:
             return self.below(node)
-        homes = _homes(node)
+        homes = _Homes()
+        for part in (node.init, node.body):
+            if part is not None:
+                homes(part)
         kept = []
         for buffer in node.alloc_buffers:
-            loops = homes.get(buffer.data, set())
+            loops = homes.found.get(buffer.data, set())
             home = next(iter(loops)) if len(loops) == 1 else None
             if home is None:
                 kept.append(buffer)
@@ -86,25 +89,32 @@ class _Plan(Rewriter):
         return made.replace(body=BlockRealize((), IntImm(BOOL, 1), block, span=node.span))
 
 
-def _homes(block: Block) -> dict[Var, set[int | None]]:
-    """For each data pointer used in a block, the outermost parallel loops around its uses (by identity; None: none)."""
-    found: dict[Var, set[int | None]] = {}
-    work: list[Node] = [block.body] if block.init is None else [block.body, block.init]
-    while work:
-        node = work.pop()
-        for data in _used(node):
-            found.setdefault(data, set()).add(None)
-        if isinstance(node, For) and node.kind == "parallel":
-            work += [node.min, node.extent]
-            for below in walk(node.body):
-                for data in _used(below):
-                    found.setdefault(data, set()).add(id(node))
-        elif node.__class__ not in LEAVES:
-            work += children(node)
-    return found
+class _Homes(Visitor):
+    """Collects, for each pointer, the outermost parallel loops around its uses (by identity; None: none)."""
 
+    def __init__(self) -> None:
+        self.found: dict[Var, set[int | None]] = {}
+        self.loop: int | None = None
 
-def _used(node: Node) -> tuple[Var, ...]:
-    if isinstance(node, (prim.BufferLoad, BufferStore, BufferRegion)):
-        return (node.buffer.data,)
-    return (node,) if isinstance(node, Var) else ()
+    @on(For)
+    def enter(self, node: For) -> None:
+        """A loop; its bounds are outside."""
+        if node.kind != "parallel" or self.loop is not None:
+            self.below(node)
+            return
+        self.visit(node.min)
+        self.visit(node.extent)
+        self.loop = id(node)
+        self.visit(node.body)
+        self.loop = None
+
+    @on(BufferLoad, BufferStore, BufferRegion)
+    def access(self, node: BufferLoad | BufferStore | BufferRegion) -> None:
+        """A load, a store, or a stated region."""
+        self.found.setdefault(node.buffer.data, set()).add(self.loop)
+        self.below(node)
+
+    @on(Var)
+    def var(self, node: Var) -> None:
+        """A variable, which may be a pointer."""
+        self.found.setdefault(node, set()).add(self.loop)

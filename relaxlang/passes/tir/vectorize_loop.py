@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from relaxlang.arith.analyzer import Analyzer
@@ -11,6 +13,7 @@ from relaxlang.ir.prim import BOOL, BufferLoad, IntImm, PrimExpr, Var
 from relaxlang.ir.tir import Buffer, BufferStore, For, IfThenElse, LetStmt, PrimFunc, Range, SeqStmt, Stmt
 from relaxlang.ir.visit import Rewriter, conjuncts, free_vars, on, substitute, walk
 from relaxlang.passes.base import PassContext, PrimFuncPass
+from relaxlang.schedule.stmts import walk_stmts
 
 MOST_LANES = 64
 
@@ -54,25 +57,21 @@ class _NoVectorForm(Exception):
 
 
 class _Loops(Rewriter):
-    """`analyzer` knows the ranges of the loops around."""
+    """`around` are the loops around the statement at hand."""
 
     def __init__(self) -> None:
-        self.analyzer = Analyzer()
+        self.around: list[For] = []
 
     @on(For)
     def loop(self, node: For) -> Stmt:
         """A loop; a vectorized one is replaced by its body on vectors."""
-        if isinstance(node.step, IntImm) and node.step.value == 1:
-            with self.analyzer.within(node.loop_var, Range(node.min, node.extent)):
-                return self._in_vectors(node)
-        return self._in_vectors(node)
-
-    def _in_vectors(self, node: For) -> Stmt:
+        self.around.append(node)
         made = self.below(node)
+        self.around.pop()
         if made.kind != "vectorized" or not isinstance(made.extent, IntImm):
             return made
         try:
-            return _widened(made, self.analyzer)
+            return _widened(made, self.around)
         except _NoVectorForm:
             return made
 
@@ -80,14 +79,14 @@ class _Loops(Rewriter):
 def why_no_vector_form(loop: For) -> str:
     """Why a loop over flat buffers cannot become vector expressions, in words; empty when it can."""
     try:
-        _widened(loop, Analyzer())
+        _widened(loop, ())
     except _NoVectorForm as reason:
         return str(reason)
     return ""
 
 
-def _widened(loop: For, analyzer: Analyzer) -> Stmt:
-    """The body of a loop for all iterations at once. Raises _NoVectorForm."""
+def _widened(loop: For, around: Sequence[For]) -> Stmt:
+    """The body of a loop, which stands in those `around`, for all iterations at once. Raises _NoVectorForm."""
     if not isinstance(loop.extent, IntImm):
         raise _NoVectorForm(f"its number of iterations, {loop.extent}, is not known while compiling")
     lanes = loop.extent.value
@@ -95,12 +94,13 @@ def _widened(loop: For, analyzer: Analyzer) -> Stmt:
         raise _NoVectorForm(f"it has {lanes} iterations; vectors have from 2 to {MOST_LANES} lanes")
     if not isinstance(loop.step, IntImm) or loop.step.value != 1:
         raise _NoVectorForm("its step is not 1")
-    if _exchange(loop.body):
+    accesses = [node for node in walk(loop.body) if isinstance(node, (BufferLoad, BufferStore))]
+    if _exchange(accesses):
         raise _NoVectorForm("it stores to memory that it uses at another place, so that iterations might meet")
     of = loop.loop_var.dtype
-    loaded = {n.buffer.data for n in walk(loop.body) if isinstance(n, BufferLoad)}
+    loaded = {node.buffer.data for node in accesses if isinstance(node, BufferLoad)}
     ramp = prim.Ramp(prim.cast(loop.min, of), IntImm(of, 1), lanes)
-    vector: Stmt = _Widen(loop.loop_var, ramp, loaded, analyzer)(loop.body)
+    vector: Stmt = _Widen(loop, ramp, loaded, around)(loop.body)
     return vector
 
 
@@ -108,13 +108,23 @@ class _Widen(Rewriter):
     """Rewrites a loop body for all iterations at once. An expression that does not depend on the loop variable stays a
     scalar until it meets one that does. `mask` is the condition under which lanes are active; None: all are."""
 
-    def __init__(self, var: Var, ramp: prim.Ramp, loaded: set[Var], analyzer: Analyzer) -> None:
+    def __init__(self, widened: For, ramp: prim.Ramp, loaded: set[Var], around: Sequence[For]) -> None:
         self.lanes = ramp.lanes
         self.loaded = loaded
-        self.analyzer = analyzer
-        self.vectors: dict[Var, PrimExpr] = {var: ramp}
+        self.widened, self.around = widened, around
+        self.vectors: dict[Var, PrimExpr] = {widened.loop_var: ramp}
         self.mask: PrimExpr | None = None
-        self.first = {var: ramp.base}
+        self.first = {widened.loop_var: ramp.base}
+
+    @cached_property
+    def analyzer(self) -> Analyzer:
+        """What is known of the loops around, and of those inside that certainly run."""
+        made = Analyzer()
+        inside = [s for s in walk_stmts(self.widened.body) if isinstance(s, For) and _runs(s)]
+        for loop in (*self.around, self.widened, *inside):
+            if isinstance(loop.step, IntImm) and loop.step.value == 1:
+                made.bind(loop.loop_var, Range(loop.min, loop.extent))
+        return made
 
     def wide(self, e: PrimExpr) -> PrimExpr:
         """An expression as a vector."""
@@ -153,7 +163,7 @@ class _Widen(Rewriter):
     def _both(self, node: Any, a: PrimExpr, b: PrimExpr) -> PrimExpr:
         if a is node.a and b is node.b:
             return node  # type: ignore[no-any-return]
-        if isinstance(node, (prim.And, prim.Or)) and any(isinstance(n, BufferLoad) for n in walk(b)):
+        if isinstance(node, (prim.And, prim.Or)) and _load(b):
             # The second operand may be evaluated only where the first allows it.
             raise _NoVectorForm("the second operand of a condition loads what only the first allows it to")
         divides = isinstance(node, (prim.Div, prim.Mod, prim.FloorDiv, prim.FloorMod)) and not node.dtype.is_float
@@ -189,8 +199,7 @@ class _Widen(Rewriter):
             if isinstance(node.op, str) and _pure(node.op):
                 return node
             raise _NoVectorForm(f"it calls `{_callee(node)}`")
-        loads = any(isinstance(n, BufferLoad) for a in args[1:] for n in walk(a))
-        if not isinstance(node.op, str) or not _pure(node.op) or (node.op == "if_then_else" and loads):
+        if not isinstance(node.op, str) or not _pure(node.op) or (node.op == "if_then_else" and _load(*args[1:])):
             raise _NoVectorForm(f"it calls `{_callee(node)}`, which has no vector form")
         return prim.Call(node.of.with_lanes(self.lanes), node.op, tuple(self.wide(a) for a in args))
 
@@ -199,7 +208,7 @@ class _Widen(Rewriter):
         condition, outer = self.visit(node.args[0]), self.mask
         arms = []
         for arm, active in ((node.args[1], condition), (node.args[2], prim.Not(condition))):
-            if any(isinstance(n, BufferLoad) for n in walk(arm)):
+            if _load(arm):
                 self._require_lane_loads(arm)
                 self.mask = active if outer is None else prim.And(outer, active)
             arms.append(self.wide(self.visit(arm)))
@@ -292,7 +301,7 @@ class _Widen(Rewriter):
         return node.replace(condition=condition, then_case=self.visit(node.then_case), else_case=other)
 
     def _masked(self, node: IfThenElse) -> Stmt:
-        if node.else_case is not None or any(isinstance(n, BufferLoad) for n in walk(node.condition)):
+        if node.else_case is not None or _load(node.condition):
             raise _NoVectorForm("it has a condition that differs by lane and has an `else`, or loads")
         shared: list[tuple[PrimExpr, PrimExpr]] = []
         lanes: list[tuple[PrimExpr, PrimExpr]] = []
@@ -366,13 +375,22 @@ def _pure(name: str) -> bool:
     )
 
 
-def _exchange(node: Stmt) -> bool:
+def _load(*exprs: PrimExpr) -> bool:
+    """Whether expressions load from memory."""
+    return any(isinstance(node, BufferLoad) for expr in exprs for node in walk(expr))
+
+
+def _runs(loop: For) -> bool:
+    return isinstance(loop.extent, IntImm) and loop.extent.value > 0
+
+
+def _exchange(accesses: Sequence[BufferLoad | BufferStore]) -> bool:
     """Whether memory is stored to and used at different places, so that lanes might meet."""
     stores: dict[Var, set[tuple[PrimExpr, ...]]] = {}
-    for one in walk(node):
+    for one in accesses:
         if isinstance(one, BufferStore):
             stores.setdefault(one.buffer.data, set()).add(one.indices)
-    for one in walk(node):
+    for one in accesses:
         if isinstance(one, BufferLoad) and one.buffer.data in stores and stores[one.buffer.data] != {one.indices}:
             return True
     return any(len(places) > 1 for places in stores.values())
