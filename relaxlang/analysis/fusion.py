@@ -338,4 +338,4 @@ class Partition:
 
 def scalar_constant(value: relax.Expr) -> bool:
     """Whether a value is a constant of one element, which kernels have inside them."""
-    return isinstance(value, relax.Constant) and value.data.size == 1
+    return isinstance(value, relax.Constant) and value.content.size == 1

@@ -215,7 +215,7 @@ class _Walk:
         parts = value.args if isinstance(value, relax.Call) else (value,)
         for part in parts:
             if isinstance(part, relax.Constant):
-                self.constants[id(part.data)] = int(part.data.nbytes)
+                self.constants[id(part.content)] = int(part.content.nbytes)
 
     def intervals(self) -> tuple[Interval, ...]:
         """What was noted of each piece of memory."""

@@ -13,6 +13,7 @@ import hashlib
 import mmap
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import NamedTuple
@@ -29,6 +30,9 @@ _HUGE_PAGE = 2 << 20
 can: reading is faster from them."""
 _HUGE_FROM = 128 << 20
 """Bytes of data from which on that is worth the memory of what nobody reads but shares a page with what is read."""
+_SETTLED, _SETTLED_COARSE = 100_000_000, 3_000_000_000
+"""Nanoseconds after which a file that is written to again has another time: on file systems that count finely, and on
+those that count seconds."""
 ENTRY, DATA = ".entry", ".data"
 
 
@@ -46,6 +50,12 @@ class Stamp(NamedTuple):
     def of(status: os.stat_result) -> Stamp:
         """The stamp of a file, from what `stat` says."""
         return Stamp(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_dev, status.st_ino)
+
+    def is_settled(self) -> bool:
+        """Whether the file was changed so long ago that it gets another stamp when it is changed now."""
+        newest = max(self.modified, self.changed)
+        wait = _SETTLED if newest % 1_000_000_000 else _SETTLED_COARSE
+        return time.time_ns() - newest > wait
 
 
 class Store:

@@ -13,7 +13,8 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from functools import cached_property
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -45,6 +46,11 @@ PIPELINES = frozenset({"default", "minimum", "O0", "O1", "O2", "O3"})
 """Pipelines that depend on nothing but the module and the target."""
 
 
+_Kept: TypeAlias = tuple[bytes, str, Stamp, str]
+"""What is kept of an executable: the payload, the name and the stamp of the file with its large constants, and the boot
+of the machine for which alone that file is good, because it may not be on the disk yet."""
+
+
 class Build:
     """A build that the cache may know: made before the work begins, for which it measures the time."""
 
@@ -52,8 +58,6 @@ class Build:
         self._key = key
         self._origin = origin
         self._start = time.process_time()
-        self._draft: Draft | None = None
-        self._has_begun = False
 
     @contextmanager
     def memory(self) -> Iterator[None]:
@@ -62,11 +66,11 @@ class Build:
             yield
 
     def _take(self, nbytes: int) -> np.ndarray[Any, Any] | None:
-        if nbytes < OUTSIDE:
-            return None
-        if not self._has_begun:
-            self._draft, self._has_begun = Draft.begin(BUILDS), True
-        return None if self._draft is None else self._draft.take(nbytes)
+        return self._draft.take(nbytes) if nbytes >= OUTSIDE and self._draft is not None else None
+
+    @cached_property
+    def _draft(self) -> Draft | None:
+        return Draft.begin(BUILDS)
 
     def find(self) -> RuntimeModule | None:
         """The program, linked into this process; None when it has to be built."""
@@ -106,23 +110,15 @@ class Build:
 
     def _write(self, executable: Executable, exec_mode: str, is_linked: bool) -> None:
         value = as_value(executable)
-        found = self._publish(value)
-        if found is None:
-            outside = Outside(OUTSIDE)
-            payload, name, stamp, boot = encode_value(value, outside), "", Stamp(0, 0, 0, 0, 0), ""
-            if outside.size:
-                written = BUILDS.write_data(self._key, outside.pieces(), outside.size)
-                if written is None:
-                    return
-                name, stamp = written
-        else:
-            payload, name, stamp, boot = found
-        content = encode_value((exec_mode, is_linked, name, tuple(stamp), boot, payload))
-        BUILDS.write(self._key, content, stamp.size)
+        kept = self._publish(value) or self._copy(value)
+        if kept is not None:
+            payload, name, stamp, boot = kept
+            content = encode_value((exec_mode, is_linked, name, tuple(stamp), boot, payload))
+            BUILDS.write(self._key, content, stamp.size)
 
-    def _publish(self, value: tuple[Any, ...]) -> tuple[bytes, str, Stamp, str] | None:
-        """The payload, with large constants in the draft; the name of the file that this became, its stamp, and this
-        boot of the machine. None without a draft, or when there is no room for what it lacks."""
+    def _publish(self, value: tuple[Any, ...]) -> _Kept | None:
+        """An executable with its large constants where they were made. None when it has none, where there can be no
+        draft, and when there is no room for those that are elsewhere."""
         draft, boot = self._draft, this_boot()
         if draft is None or not boot:
             return None
@@ -131,8 +127,17 @@ class Build:
             payload = encode_value(value, outside)
         except MemoryError:
             return None
-        published = draft.publish(BUILDS, self._key)
+        published = draft.publish(BUILDS, self._key) if draft.size else None
         return None if published is None else (payload, *published, boot)
+
+    def _copy(self, value: tuple[Any, ...]) -> _Kept | None:
+        """An executable with copies of its large constants, if it has any. None when they cannot be written."""
+        outside = Outside(OUTSIDE)
+        payload = encode_value(value, outside)
+        if not outside.size:
+            return payload, "", Stamp(0, 0, 0, 0, 0), ""
+        written = BUILDS.write_data(self._key, outside.pieces(), outside.size)
+        return None if written is None else (payload, *written, "")
 
 
 class _InDraft(Outside):

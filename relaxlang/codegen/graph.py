@@ -190,7 +190,7 @@ class _Linearizer:
     def constant(self, expr: relax.Constant) -> _Value:
         name = self.constants.name(expr.data)
         if name not in self.parameters:
-            self.parameters[name] = self.tensor(name, expr.data.shape, from_numpy(expr.data.dtype))
+            self.parameters[name] = self.tensor(name, expr.content.shape, from_numpy(expr.content.dtype))
         return self.parameters[name]
 
     def shape(self, expr: relax.ShapeExpr) -> _Value:

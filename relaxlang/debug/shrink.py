@@ -139,7 +139,7 @@ def value_is_parameter(mod: IRModule) -> Iterator[IRModule]:
             param = relax.Var(binding.var.name, info)
             params, blocks, result = _replaced(func, {binding.var: param})
             yield (*params, param), blocks, result
-        for constant in {n: None for n in walk(func.body) if isinstance(n, relax.Constant) and n.data.size > 1}:
+        for constant in {n: None for n in walk(func.body) if isinstance(n, relax.Constant) and n.content.size > 1}:
             param = relax.Var("constant", constant.struct_info)
             put = Put(constant, param)
             yield (*func.params, param), [put(b) for b in func.body.blocks], put(func.body.body)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from relaxlang.base.dtype import DType
 from relaxlang.base.node import Node, node
+from relaxlang.base.stored_array import StoredArray
 from relaxlang.ir.attrs import EMPTY, Attrs
 from relaxlang.ir.prim import PrimExpr
 from relaxlang.ir.printing import Printable
@@ -100,21 +101,28 @@ class UnknownOp(Op):
     was written, with numbers and strings bare."""
 
 
-def _constant_info(data: Any) -> StructInfo:
+def _constant_info(content: Any) -> StructInfo:
     from relaxlang.base.dtype import from_numpy
     from relaxlang.ir.prim import INT64, IntImm
 
-    return tensor_info(tuple(IntImm(INT64, int(n)) for n in data.shape), from_numpy(data.dtype))
+    return tensor_info(tuple(IntImm(INT64, int(n)) for n in content.shape), from_numpy(content.dtype))
 
 
 @node
 class Constant(Expr):
-    """A tensor constant: a numpy array that nobody writes to."""
+    """A tensor constant: a numpy array that nobody writes to, or one that is in a file as yet. `data` reads it; its
+    `shape`, `dtype`, `size` and `nbytes` can be had of `content` in any case."""
 
-    data: np.ndarray[Any, Any]
+    content: np.ndarray[Any, Any] | StoredArray
     if TYPE_CHECKING:
         struct_info: ClassVar[StructInfo]
-    DERIVED: ClassVar[dict[str, str]] = {"struct_info": "_constant_info(data)"}
+    DERIVED: ClassVar[dict[str, str]] = {"struct_info": "_constant_info(content)"}
+
+    @property
+    def data(self) -> np.ndarray[Any, Any]:
+        """The array. DiagnosticError when the file that it is in has changed."""
+        content = self.content
+        return content.read() if isinstance(content, StoredArray) else content
 
 
 @node

@@ -172,7 +172,7 @@ class _Comparison:
         if isinstance(a, tir.Buffer):
             return self._buffer(mode, a, b, path)
         if isinstance(a, relax.Constant):
-            return _arrays(a.data, b.data)
+            return None if a.content is b.content else _arrays(a.data, b.data)
         if isinstance(a, prim.FloatImm):
             same = a.of is b.of and _bits(a.value) == _bits(b.value)
             return None if same else f"{a.of} {a.value!r} against {b.of} {b.value!r}"
@@ -392,7 +392,7 @@ class _Hash:
         if isinstance(value, (prim.Var, relax.Var, tir.Buffer)):
             return self.variable(mode, value)
         if isinstance(value, relax.Constant):
-            return self.array(value.data)
+            return self.array(value.data if self.elements else value.content)
         if isinstance(value, prim.FloatImm):
             return f"{value.of}".encode() + _bits(value.value)
         if isinstance(value, (tuple, list)):

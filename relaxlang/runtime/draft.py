@@ -21,8 +21,6 @@ import numpy as np
 
 from relaxlang.base.store import Stamp, Store
 
-LEAST = 1 << 12
-"""Bytes of what gets a piece of a draft."""
 _ALIGN = 64
 _STEP = 2 << 20
 """Bytes by which a draft grows: those of a huge page."""
@@ -75,6 +73,11 @@ class Draft:
             return Draft(handle, capacity - capacity % _STEP)
         except (OSError, ValueError, OverflowError):  # too much for this process's limits
             return None
+
+    @property
+    def size(self) -> int:
+        """The bytes up to the end of the last piece that is in use."""
+        return self._end
 
     def take(self, nbytes: int) -> np.ndarray[Any, Any] | None:
         """A piece of at least `nbytes` bytes with undefined content, aligned to 64; None when the disk has no more."""

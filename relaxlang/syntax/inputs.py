@@ -5,14 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import time
 from typing import Any
 
 from relaxlang.base.store import Stamp
-
-_SETTLED, _SETTLED_COARSE = 100_000_000, 3_000_000_000
-"""Nanoseconds after which a file that is written to again has another time: on file systems that count finely, and on
-those that count seconds."""
 
 
 class Inputs:
@@ -39,9 +34,7 @@ class Inputs:
             stamp = Stamp.of(os.stat(path))
         except (OSError, ValueError):
             return
-        newest = max(stamp.modified, stamp.changed)
-        wait = _SETTLED if newest % 1_000_000_000 else _SETTLED_COARSE
-        self.settled = self.settled and time.time_ns() - newest > wait
+        self.settled = self.settled and stamp.is_settled()
         self.side_files.append((os.path.abspath(path), stamp))
 
     def are_unchanged(self) -> bool:

@@ -77,6 +77,7 @@ def parse_source(
         unit.arrays = arrays = SideFile(source.name)
         others.note_side_file(arrays.path)
         module = elaborate_module(unit, surface)
+        unit.prove_arrays()
         _check_values(unit, source, includer.spans[-1] if includer.spans else None)
         diagnostics.check()
         if check and verify is not None:

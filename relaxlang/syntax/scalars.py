@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from relaxlang.base.dtype import DType, from_numpy
+from relaxlang.base.stored_array import StoredArray
 
 if TYPE_CHECKING:
     import numpy as np
@@ -92,12 +93,12 @@ def array_digest(array: np.ndarray[Any, Any]) -> str:
 
 
 def array_from_text(
-    text: str, dtype: DType, shape: tuple[int, ...], store: Mapping[str, np.ndarray[Any, Any]] | None = None
-) -> np.ndarray[Any, Any]:
+    text: str, dtype: DType, shape: tuple[int, ...], store: Mapping[str, Any] | None = None
+) -> np.ndarray[Any, Any] | StoredArray:
     """The array that `I.array(text, dtype, shape)` stands for; `store` is the side file, by digest.
 
     Raises ValueError when the text is no base64, has the wrong length, or names an array that `store` lacks or has with
-    another content.
+    another content. What `store` has not read yet is not read here either.
     """
     import numpy as np
 
@@ -105,11 +106,14 @@ def array_from_text(
     if text.startswith(_SHA):
         found = None if store is None else store.get(text)
         if found is None:
-            raise ValueError(f"no side file has the array `{text}`")
-        content, digests = _plain(np.asarray(found)), getattr(store, "digests", {})
-        digest = digests.get(text) or array_digest(found)
-        if digest != text or len(content) != count * dtype.numpy.itemsize:
-            raise ValueError(f"the array `{text}` of the side file has another content")
+            raise ValueError(no_content(text))
+        if isinstance(found, StoredArray):
+            if found.nbytes != count * dtype.numpy.itemsize:
+                raise ValueError(other_content(text))
+            return found.seen_as(dtype.numpy, shape)
+        content = _plain(np.asarray(found))
+        if array_digest(found) != text or len(content) != count * dtype.numpy.itemsize:
+            raise ValueError(other_content(text))
         content.flags.writeable = False
         return _from_bytes(content, dtype, shape)
     try:
@@ -120,6 +124,16 @@ def array_from_text(
         size = count * dtype.numpy.itemsize
         raise ValueError(f"{count} elements of {dtype} take {size} bytes, the text has {len(data)}")
     return _from_bytes(data, dtype, shape)
+
+
+def no_content(digest: str) -> str:
+    """What is wrong with a text that names an array which is not there."""
+    return f"no side file has the array `{digest}`"
+
+
+def other_content(digest: str) -> str:
+    """What is wrong with a text that names an array which turns out to be another one."""
+    return f"the array `{digest}` of the side file has another content"
 
 
 def _from_bytes(data: bytes | np.ndarray[Any, Any], dtype: DType, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:

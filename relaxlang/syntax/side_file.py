@@ -9,11 +9,14 @@ from __future__ import annotations
 import io
 import os
 import struct
+import sys
+import weakref
 import zipfile
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from relaxlang.base.config import config, usable_processors
+from relaxlang.syntax.side_array import OpenFile, SideArray
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -24,10 +27,12 @@ SUFFIX = ".weights.npz"
 _ENTRY = ".npy"
 _LENGTHS = 26
 """Where a member of an archive says how long its name and its extra field are, which its content follows."""
+_HEAD = 1 << 12
+"""Bytes in which a member's head and that of the array in it are looked for."""
 LARGE = 4 << 20
-"""Bytes of a file from which on it is read ahead."""
-AHEAD = 4
-"""Arrays that are read ahead at most."""
+"""Bytes of a file from which on a thread of its own computes the digests."""
+UNREAD = 1 << 16
+"""Bytes of an array from which on it stays in the file until it is needed."""
 
 
 def side_file(path: str) -> str:
@@ -36,78 +41,93 @@ def side_file(path: str) -> str:
 
 
 class SideFile(Mapping[str, Any]):
-    """The arrays beside the text at `path`, by digest, in read-only memory. The file is opened when an array is first
-    asked for; a missing or damaged one has no arrays.
+    """The arrays beside the text at `path`, by digest: small ones in read-only memory, large ones as `SideArray`s. The
+    file is opened when an array is first asked for; a missing or damaged one has no arrays.
 
-    Texts ask for arrays in the order of the file, so while one is used a thread reads the next ones, if they are large
-    and there is a processor for it. `digests` are those of what was read: the reader of a text compares them.
+    `true_digest` tells whether a large one that was asked for is what its name says. A thread finds out before, where
+    there is a processor for it.
     """
 
     def __init__(self, path: str) -> None:
         self.path = side_file(path)
-        self.digests: dict[str, str] = {}
         self._archive: zipfile.ZipFile | None = None
-        self._order: list[str] = []
+        self._file: OpenFile | None = None
         self._pool: ThreadPoolExecutor | None = None
-        self._ahead: dict[str, Future[np.ndarray[Any, Any]]] = {}
+        self._found: dict[str, Any] = {}
+        self._digests: dict[str, Future[str | None]] = {}
 
     def _entries(self) -> dict[str, zipfile.ZipInfo]:
         """What the archive has, by name (`sha256:….npy`)."""
         if self._archive is None:
             try:
-                self._archive = zipfile.ZipFile(self.path)
+                stream = open(self.path, "rb")
+                self._file = OpenFile(self.path, stream)
+                self._archive = zipfile.ZipFile(stream)
             except (OSError, ValueError, EOFError, zipfile.BadZipFile):
                 return {}
-            self._order = list(self._archive.NameToInfo)
             large = sum(entry.file_size for entry in self._archive.filelist) > LARGE
             if large and min(config.num_threads, usable_processors()) > 1:
                 from concurrent.futures import ThreadPoolExecutor
 
                 self._pool = ThreadPoolExecutor(1, "relaxlang-weights")
+                weakref.finalize(self, self._pool.shutdown, wait=False, cancel_futures=True)
         return self._archive.NameToInfo
 
-    def __getitem__(self, digest: str) -> np.ndarray[Any, Any]:
-        entry = self._entries()[digest + _ENTRY]
-        try:
-            if self._pool is None:
-                return self._read(entry)
-            return self._begun(self._pool, entry).result()
-        except (OSError, ValueError, EOFError, struct.error, zipfile.BadZipFile) as fault:
-            raise KeyError(digest) from fault
-
-    def _begun(self, pool: ThreadPoolExecutor, entry: zipfile.ZipInfo) -> Future[np.ndarray[Any, Any]]:
-        """The reading of an entry, after which that of the next ones is begun."""
-        here = self._ahead.pop(entry.filename, None) or pool.submit(self._read, entry)
-        place = self._order.index(entry.filename)
-        for name in self._order[place + 1 : place + 1 + AHEAD]:
-            if name not in self._ahead and name.removesuffix(_ENTRY) not in self.digests:
-                self._ahead[name] = pool.submit(self._read, self._entries()[name])
-        return here
-
-    def __del__(self) -> None:
-        if self._pool is not None:
-            self._pool.shutdown(wait=False, cancel_futures=True)
-
-    def _read(self, entry: zipfile.ZipInfo) -> np.ndarray[Any, Any]:
-        from relaxlang.syntax.scalars import array_digest
-
-        found = self._array(entry)
-        found.flags.writeable = False
-        self.digests[entry.filename.removesuffix(_ENTRY)] = array_digest(found)
+    def __getitem__(self, digest: str) -> Any:
+        found = self._found.get(digest)
+        if found is None:
+            entry = self._entries()[digest + _ENTRY]
+            try:
+                found = self._found[digest] = self._read(entry, digest)
+            except (OSError, ValueError, EOFError, struct.error, zipfile.BadZipFile) as fault:
+                raise KeyError(digest) from fault
+            if self._pool is not None and isinstance(found, SideArray):
+                self._digests[digest] = self._pool.submit(found.true_digest)
         return found
 
-    def _array(self, entry: zipfile.ZipInfo) -> np.ndarray[Any, Any]:
+    def true_digest(self, digest: str) -> str | None:
+        """The digest of the content that the large array of that name has; None when it cannot be read."""
+        known = self._digests.get(digest)
+        if known is not None:
+            return known.result()
+        array: SideArray = self._found[digest]
+        return array.true_digest()
+
+    def _read(self, entry: zipfile.ZipInfo, digest: str) -> Any:
+        """A large array as it lies in the file, others in memory."""
+        found = self._in_place(entry, digest)
+        if found is not None:
+            # Without the archive's checksum: the digest tells more.
+            return found if found.nbytes >= UNREAD else found.content()
         from numpy.lib.format import read_array
 
         assert self._archive is not None
-        if entry.compress_type != zipfile.ZIP_STORED:
-            with self._archive.open(entry) as stream:
-                return read_array(stream, allow_pickle=False)
-        # Straight into the array's memory, and without the archive's checksum: the digest tells more.
-        with open(self.path, "rb") as file:
-            file.seek(entry.header_offset + _LENGTHS)
-            file.seek(sum(struct.unpack("<HH", file.read(4))), os.SEEK_CUR)
-            return read_array(file, allow_pickle=False)
+        with self._archive.open(entry) as stream:
+            array = read_array(stream, allow_pickle=False)
+        array.flags.writeable = False
+        return array
+
+    def _in_place(self, entry: zipfile.ZipInfo, digest: str) -> SideArray | None:
+        """An array that lies in the file as it would in memory; None for others."""
+        from numpy.lib import format as npy
+
+        assert self._file is not None
+        plain = entry.compress_type == zipfile.ZIP_STORED and not entry.flag_bits & 1
+        if not plain or not hasattr(os, "preadv") or sys.byteorder != "little":
+            return None
+        head = io.BytesIO(os.pread(self._file.handle, _HEAD, entry.header_offset))
+        head.seek(_LENGTHS)
+        start = sum(struct.unpack("<HH", head.read(4))) + _LENGTHS + 4
+        head.seek(start)
+        if npy.read_magic(head) != (1, 0):
+            return None
+        shape, by_columns, dtype = npy.read_array_header_1_0(head)
+        if by_columns or dtype.hasobject or not dtype.isnative:
+            return None
+        made = SideArray(self._file, entry.header_offset + head.tell(), digest, shape, dtype)
+        if head.tell() - start + made.nbytes > entry.file_size:
+            raise EOFError("the array is cut off")
+        return made
 
     def __contains__(self, digest: object) -> bool:
         return f"{digest}{_ENTRY}" in self._entries()

@@ -112,14 +112,17 @@ class _Folder(BindingRewriter):
     def run(self, func: PrimFunc, args: tuple[relax.Expr, ...], out: StructInfo, call: relax.Call) -> relax.Expr | None:
         """Run a kernel on its constant arguments."""
         infos = out.fields if isinstance(out, TupleStructInfo) else (out,)
-        outputs = [_output(info) for info in infos]
-        inputs = [a.data for a in args if isinstance(a, relax.Constant)]
-        if len(inputs) != len(args) or any(o is None for o in outputs):
+        kinds = [kind for kind in map(_static, infos) if kind is not None]
+        given = [a for a in args if isinstance(a, relax.Constant)]
+        if len(given) != len(args) or len(kinds) != len(infos):
             return None
-        results = [o for o in outputs if o is not None]
-        grown = sum(o.nbytes for o in results) > sum(i.nbytes for i in inputs) + MAX_GROWTH
+        size = sum(math.prod(dims) * dtype.itemsize for dims, dtype in kinds)
+        grown = size > sum(c.content.nbytes for c in given) + MAX_GROWTH
         if grown and LAYOUT_REWRITE not in func.attrs:  # what a schedule wants to be done beforehand is
             return None
+        # What lasts comes first: the memory of inputs that are read for this alone is free again behind it.
+        results = [allocate_lasting(*kind) for kind in kinds]
+        inputs = [c.data for c in given]
         try:
             self.evaluate(func, [*inputs, *results])
         except DiagnosticError:
@@ -139,14 +142,14 @@ def _is_static(value: relax.Expr) -> bool:
     return isinstance(value, (relax.Constant, relax.StringImm, relax.DataTypeImm))
 
 
-def _output(info: StructInfo) -> np.ndarray[Any, Any] | None:
-    """Memory for a static output, or None."""
+def _static(info: StructInfo) -> tuple[list[int], np.dtype[Any]] | None:
+    """The dimensions and the element type of a static output, or None."""
     if not isinstance(info, TensorStructInfo) or info.dims is None or info.dtype is None:
         return None
     dims = [d.value for d in info.dims if isinstance(d, prim.IntImm)]
     if len(dims) != len(info.dims) or math.prod(dims) * info.dtype.itemsize > 1 << 32:
         return None
-    return allocate_lasting(dims, info.dtype.numpy)
+    return dims, info.dtype.numpy
 
 
 def structural_same(constant: relax.Constant, var: relax.Var) -> bool:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from relaxlang.base.dtype import DType
 from relaxlang.base.source import Span
+from relaxlang.base.stored_array import StoredArray
 from relaxlang.base.suggest import suggestion
 from relaxlang.ir import prim, tir
 from relaxlang.ir.prim import PrimExpr
@@ -338,6 +339,8 @@ def _allocate_const(
 
     shape = tuple(_dimension(d, node.span) for d in ev.iterate(extents, node.span))
     of, attrs = as_dtype(dtype, node.span), annotation_attrs(annotations, "T.allocate_const", node)
+    if isinstance(data, StoredArray):
+        data = data.read()
     values = data if isinstance(data, np.ndarray) else np.array(_plain_values(data, node.span), of.numpy)
 
     def declare(body: BodyElaborator, name: str, span: Span | None) -> prim.Var:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from relaxlang.base.diagnostics import DiagnosticError
+from relaxlang.base.stored_array import StoredArray
 from relaxlang.base.suggest import did_you_mean
 from relaxlang.ir import tir
 from relaxlang.ir.module import DummyGlobalInfo, VDevice
@@ -14,7 +16,6 @@ from relaxlang.syntax.elaborate.native import Names, attribute_value, attributes
 from relaxlang.syntax.elaborate.scalars import as_range
 from relaxlang.syntax.elaborate.tir_names import Meta
 from relaxlang.syntax.scalars import array_from_text
-from relaxlang.syntax.side_file import SideFile
 
 if TYPE_CHECKING:
     from relaxlang.syntax.elaborate.module import ModuleEvaluator
@@ -86,12 +87,12 @@ def _array(ev: ModuleEvaluator, node: tree.Call, data: Any, dtype: Any, shape: A
         if not isinstance(data, str):
             made = np.array(data, dtype=of.numpy)
             return made if shape is None else made.reshape(shape)
-        return array_from_text(data, of, tuple(shape or ()), ev.unit.arrays)
+        found = array_from_text(data, of, tuple(shape or ()), ev.unit.arrays)
     except (ValueError, TypeError, OverflowError) as fault:
-        store, help = ev.unit.arrays, ""
-        if isinstance(store, SideFile) and isinstance(data, str) and data.startswith("sha256:"):
-            help = f"the large constants of a text are in the file beside it, here `{store.path}`"
-        raise error("RLX0128", f"this is no array of `{of}`: {fault}", node.span, help=help) from None
+        raise DiagnosticError([ev.unit.no_array(data, of, str(fault), node.span)]) from None
+    if isinstance(found, StoredArray):
+        ev.unit.unproved.append((data, of, node.span))
+    return found
 
 
 @names("StringType")

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from relaxlang.base.source import Span
+from relaxlang.base.stored_array import StoredArray
 from relaxlang.base.suggest import place_of, suggestion
 from relaxlang.ir import relax, tir
 from relaxlang.ir.attrs import EMPTY, Attrs
@@ -81,6 +82,8 @@ def attribute_value(value: Any, span: Span | None) -> Any:
         return value.value
     if isinstance(value, relax.Constant):
         return value.data
+    if isinstance(value, StoredArray):
+        return value.read()
     if isinstance(value, (list, tuple)):
         return tuple(attribute_value(v, span) for v in value)
     if isinstance(value, dict):

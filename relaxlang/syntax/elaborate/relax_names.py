@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from relaxlang.base.dtype import DType, dtype
 from relaxlang.base.source import Span
+from relaxlang.base.stored_array import StoredArray
 from relaxlang.base.suggest import place_of
 from relaxlang.ir import prim, relax
 from relaxlang.ir.attrs import EMPTY, Attrs
@@ -62,6 +63,10 @@ def constant(value: Any, dtype: Any, span: Span | None) -> relax.Expr:
 
     if isinstance(value, relax.Constant):
         return value
+    if isinstance(value, StoredArray):
+        if dtype is None or as_dtype(dtype, span).numpy == value.dtype:
+            return relax.Constant(value, span=span)
+        value = value.read()
     if isinstance(value, np.ndarray):
         data = value if dtype is None else value.astype(as_dtype(dtype, span).numpy)
     else:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from relaxlang.base.diagnostics import Diagnostic, DiagnosticError, Diagnostics, Label
+from relaxlang.base.dtype import DType
 from relaxlang.base.source import Span
 from relaxlang.base.suggest import suggestion
 from relaxlang.ir.module import AnyFunc, IRModule
@@ -15,6 +16,8 @@ from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import POISON, Scope, error
 from relaxlang.syntax.include import Includer
 from relaxlang.syntax.operators import OperatorTable
+from relaxlang.syntax.scalars import no_content, other_content
+from relaxlang.syntax.side_file import SideFile
 
 
 class Declared:
@@ -70,6 +73,7 @@ class Unit:
         self.externs: dict[str, GlobalVar] = {}
         self.global_infos: dict[str, tuple[Any, ...]] = {}
         self.arrays: Mapping[str, Any] = {}
+        self.unproved: list[tuple[str, DType, Span | None]] = []
         self.recursive: set[str] = set()
         self.parameters: list[str] = []
         self.attrs: dict[str, Any] = {}
@@ -90,6 +94,20 @@ class Unit:
         arrays, operators = self.arrays, self.first_operators
         self.__dict__.update(fresh.__dict__)
         self.arrays, self.operators, self.first_operators, self.impure = arrays, operators, operators, impure
+
+    def no_array(self, text: object, of: DType, fault: str, span: Span | None) -> Diagnostic:
+        """What to say of an `I.array` that is none."""
+        named = isinstance(self.arrays, SideFile) and isinstance(text, str) and text.startswith("sha256:")
+        help = f"the large constants of a text are in the file beside it, here `{self.arrays.path}`" if named else ""
+        return Diagnostic("RLX0128", f"this is no array of `{of}`: {fault}", span, help=help)
+
+    def prove_arrays(self) -> None:
+        """Report the arrays that were taken on trust and are not what their names say."""
+        assert isinstance(self.arrays, SideFile)
+        for name, of, span in self.unproved:
+            found = self.arrays.true_digest(name)
+            if found != name:
+                self.complain(self.no_array(name, of, other_content(name) if found else no_content(name), span))
 
     def declares(self, name: str) -> bool:
         """Whether the module has a function of that name."""
