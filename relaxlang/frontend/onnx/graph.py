@@ -60,6 +60,7 @@ class Graph:
         self.values: dict[str, Value] = {}
         self._constants: dict[int, tuple[Any, relax.Expr]] = {}
         self._read: dict[relax.Expr, tuple[PrimExpr, ...]] = {}
+        self._dims: dict[str, prim.Var] = {}
         self._dim_names: set[str] = set()
         self.depth = 0
         self._nodes = [0]
@@ -323,6 +324,12 @@ class Graph:
         return relax.Constant(np.array(number, dtype=self.dtype(value).numpy))
 
     # --- symbolic dimensions ------------------------------------------------------------------------------------------
+    def dim(self, name: str) -> prim.Var:
+        """The symbolic dimension that the model calls by this name, one wherever it occurs."""
+        if name not in self._dims:
+            self._dims[name] = self.new_dim(name)
+        return self._dims[name]
+
     def new_dim(self, hint: str, *, nonnegative: bool = True) -> prim.Var:
         """A new symbolic dimension."""
         name, n = legal_name(hint, "d"), 0

@@ -18,7 +18,7 @@ from relaxlang.frontend.onnx.types import element_type, tensor_data
 from relaxlang.frontend.onnx.values import Known, Sequence, Value
 from relaxlang.ir import relax
 from relaxlang.ir.module import IRModule
-from relaxlang.ir.prim import INT64, IntImm, PrimExpr
+from relaxlang.ir.prim import INT64, IntImm
 from relaxlang.ir.struct_info import tensor_info
 from relaxlang.passes.relax.convert_to_dataflow import ConvertToDataflow
 from relaxlang.passes.relax.dead_code_elimination import DeadCodeElimination
@@ -121,14 +121,13 @@ def _parameter(graph: Graph, value: Any, given: tuple[int | str, ...] | None) ->
     if given is None and stated is None:
         fail("RLX8005", f"the rank of {what} is not stated in the model",
              help=f'give its shape: `shapes={{"{value.name}": ("n", 3)}}`')  # fmt: skip
-    dims = _merged(what, stated, given)
+    name, dims = legal_name(value.name), _merged(what, stated, given)
     shape = tuple(
-        IntImm(INT64, d) if isinstance(d, int) else _dimension(graph, d or f"{legal_name(value.name)}_{k}", not d)
+        IntImm(INT64, d) if isinstance(d, int) else graph.dim(d) if d else graph.new_dim(f"{name}_{k}")
         for k, d in enumerate(dims)
     )
     graph.learn(shape)
     taken = {v.name for v in graph.values.values() if isinstance(v, relax.Var)}
-    name = legal_name(value.name)
     while name in taken:
         name += "_"
     return relax.Var(name, tensor_info(shape, of))
@@ -161,13 +160,6 @@ def _merged(what: str, stated: list[int | str] | None, given: tuple[int | str, .
         if isinstance(a, int) and a != b:
             fail("RLX8005", f"dimension {k} of {what} is {a} in the model, and given as {b}")
     return list(given)
-
-
-def _dimension(graph: Graph, name: str, anonymous: bool) -> PrimExpr:
-    """The symbolic dimension of a name, which is one wherever it occurs; a new one for an open dimension."""
-    if anonymous:
-        return graph.new_dim(name)
-    return graph.bb.dim(legal_name(name, "d"))
 
 
 def _result(graph: Graph, value: Value) -> relax.Expr:

@@ -51,6 +51,12 @@ def test_one_executable_serves_all_sizes() -> None:
         np.testing.assert_allclose(vm["main"](image), reference(model, image)[0], rtol=1e-4, atol=1e-5)
 
 
+def test_dimensions_whose_names_become_alike_stay_two() -> None:
+    m = Maker()
+    x, y, z = m.input("x", ("s.1",)), m.input("y", ("s_1",)), m.input("z", (None, "z_0"))
+    same(m.model(m("Relu", x), m("Relu", y), m("Relu", z)), random(3), random(4), random(5, 6), build=True)
+
+
 def test_sizes_known_at_run_time() -> None:
     m = Maker()
     x, shape, k = m.input("x", ("n",)), m.input("shape", (2,), "int64"), m.input("k", (), "int64")
