@@ -165,11 +165,14 @@ def hands_on(state: State, loop: For) -> tuple[BlockRealize, Buffer] | None:
     """A block below the loop that may read what another wrote in another iteration, and the buffer; None when each
     iteration reads only what it wrote itself (or what was there before)."""
     blocks = state.blocks_under(loop)
+    pairs = list(_pairs(blocks))
+    if not pairs:
+        return None
     analyzer = state.analyzer()
     for around in [*state.loops_around(loop), loop]:
         analyzer.bind(around.loop_var, Range(around.min, around.extent))
     seen: dict[tuple[int, Buffer], bool] = {}
-    for writer, made, reader, used in _pairs(blocks):
+    for writer, made, reader, used in pairs:
         key = (id(reader), used.buffer)
         if seen.get(key):
             continue

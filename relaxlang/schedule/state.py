@@ -76,10 +76,11 @@ class State:
 
     def ancestors(self, stmt: Stmt) -> Iterator[Stmt]:
         """The statements around one, innermost first."""
-        above = self.parent(stmt)
+        parents = self._index[2]
+        above = parents.get(id(stmt))
         while above is not None:
             yield above
-            above = self.parent(above)
+            above = parents.get(id(above))
 
     def scope(self, stmt: Stmt) -> BlockRealize:
         """The nearest block around a statement (not itself)."""

@@ -56,6 +56,8 @@ def _one(e: PrimExpr) -> bool:
 
 def _axis(index: PrimExpr, axes: set[Var]) -> tuple[Var | None, PrimExpr]:
     """The axis v and the rest c of an index v + c; (None, …) for another index."""
+    if isinstance(index, Var):
+        return (index, const(0, index.dtype)) if index in axes else (None, index)
     used = [v for v in free_vars(index) if v in axes]
     if len(used) != 1:
         return None, index
@@ -104,6 +106,8 @@ def _kept(state: State, realize: BlockRealize, values: Sequence[PrimExpr]) -> li
 
 def _covers(part: Range, low: PrimExpr, extent: PrimExpr, analyzer: Analyzer) -> bool:
     """Whether a part is known to be the whole domain or more."""
+    if isinstance(part.extent, IntImm) and isinstance(extent, IntImm) and part.extent.value < extent.value:
+        return False
     return analyzer.can_prove(part.min <= low) and analyzer.can_prove(part.min + part.extent >= low + extent)
 
 
