@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from relaxlang.base.diagnostics import DiagnosticError
 from relaxlang.ir.prim import BufferLoad, Var
-from relaxlang.ir.tir import BlockRealize
+from relaxlang.ir.tir import BlockRealize, IterKind
 from relaxlang.ir.visit import free_vars
 from relaxlang.schedule.checks import consumers, is_output
 from relaxlang.schedule.rules.analysis import constant, is_plain, loads_of, stride, update_of
@@ -61,7 +61,11 @@ def _uses(load: BufferLoad, axes: list[Var]) -> bool:
 def _at(sch: Schedule, names: list[str], last: str, rows: int) -> bool:
     """Move all blocks into the first `rows` loops of the last one, unless that repeats work."""
     loops = sch.get_loops(last)[:rows]
-    before = {n: _reduced(sch, n) for n in names}
+    used = sum((constant(sch.get(s).extent) or 2) > 1 for s in loops)
+    whole = {n: _long_axes(sch, n, "spatial") for n in names[:-1]}
+    if any(count < used for count in whole.values()):
+        return False
+    before = {n: _long_axes(sch, n, "reduce") for n in names}
     try:
         for name in reversed(names[:-1]):
             sch.compute_at(name, loops[-1])
@@ -69,12 +73,8 @@ def _at(sch: Schedule, names: list[str], last: str, rows: int) -> bool:
         return False
     for name in names[:-1]:
         inner = sch.get_loops(name)[rows:]
-        realize = sch.state.blocks[name]
-        spatial = [a for a in realize.block.iter_vars if a.kind == "spatial"]
-        whole = sum((constant(a.dom.extent) or 2) > 1 for a in spatial)
         kept = sum((constant(sch.get(s).extent) or 2) > 1 for s in inner) - before[name]
-        used = sum((constant(sch.get(s).extent) or 2) > 1 for s in loops)
-        if whole - max(kept, 0) < used:  # a row loop that is not one of the block's: it would repeat its work
+        if whole[name] - max(kept, 0) < used:  # a row loop that is not one of the block's: it would repeat its work
             return False
     line = sch.fuse(*loops) if len(loops) > 1 else loops[0]
     if (constant(sch.get(line).extent) or 2) > 1:
@@ -82,6 +82,7 @@ def _at(sch: Schedule, names: list[str], last: str, rows: int) -> bool:
     return True
 
 
-def _reduced(sch: Schedule, name: str) -> int:
+def _long_axes(sch: Schedule, name: str, kind: IterKind) -> int:
+    """How many axes of a kind have more than one value."""
     axes = sch.state.blocks[name].block.iter_vars
-    return sum(a.kind == "reduce" and (constant(a.dom.extent) or 2) > 1 for a in axes)
+    return sum(a.kind == kind and (constant(a.dom.extent) or 2) > 1 for a in axes)
