@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from relaxlang.base.diagnostics import fail
+from relaxlang.base.record import record
 from relaxlang.ir import prim, tir
 from relaxlang.ir.prim import INT64, IntImm, PrimExpr, Var
 from relaxlang.ir.tir import PrimFunc, Stmt
@@ -21,7 +21,7 @@ _FREE = frozenset(
 )
 
 
-@dataclass(frozen=True)
+@record
 class Work:
     """`flops`: operations on values of tensors (not on indices), each of one lane, a function such as `exp` counting as
     one; `nbytes`: the size of all buffers that the kernel is given. Both are int64 expressions of the kernel's symbolic

@@ -9,13 +9,13 @@ Reductions along the same rows, with elementwise kernels between them, are compu
 from __future__ import annotations
 
 from collections.abc import Set
-from dataclasses import dataclass, field
 from enum import Enum
 
 from relaxlang.analysis.op_pattern import OpPattern, argument_patterns, op_pattern
 from relaxlang.analysis.reshape_pattern import has_reshape_pattern
 from relaxlang.analysis.rows import Rows, rows_of
 from relaxlang.analysis.uses import Uses
+from relaxlang.base.record import fresh, record
 from relaxlang.ir import relax
 from relaxlang.ir.module import IRModule
 from relaxlang.ir.prim import PrimExpr
@@ -44,7 +44,7 @@ class Rule(Enum):
     ON_THE_WAY = "a kernel on the way from `{a}` to where its uses come together can't be computed along"
 
 
-@dataclass
+@record(frozen=False)
 class Node:
     """A binding of the block: a call of a kernel, or a field of a tuple.
 
@@ -56,7 +56,7 @@ class Node:
     kind: OpPattern
     is_view: bool = False
     rows: tuple[PrimExpr, ...] = ()
-    users: list[tuple[int, OpPattern]] = field(default_factory=list)
+    users: list[tuple[int, OpPattern]] = fresh(factory=list)
     external: bool = False
 
 

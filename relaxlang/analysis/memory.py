@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 
 from relaxlang.analysis.alias import FOREIGN, Aliases
 from relaxlang.analysis.liveness import last_uses
 from relaxlang.analysis.sizes import Sizes
 from relaxlang.base.diagnostics import fail
+from relaxlang.base.record import record, replace
 from relaxlang.ir import prim, relax
 from relaxlang.ir.module import IRModule
 from relaxlang.ir.prim import IntImm, PrimExpr
@@ -21,7 +21,7 @@ _TENSORS = ("memory.alloc_tensor", "vm.alloc_tensor")
 """Operators that place a tensor in memory that is allocated already; the shape and dtype are arguments 2 and 3."""
 
 
-@dataclass(frozen=True)
+@record
 class MemoryUse:
     """Bytes of one function: `allocated`, all it allocates, and `peak`, the most that is needed at one time.
 
@@ -32,7 +32,7 @@ class MemoryUse:
     peak: int
 
 
-@dataclass(frozen=True)
+@record
 class Interval:
     """A piece of memory: the variable that stands for it, its bytes, the bindings (by number) at which it is made and
     needed last, and the variables whose values lie in it, one after another. `gaps` are bindings of the other branch in
@@ -50,7 +50,7 @@ class Interval:
         return self.first <= step <= self.last and not any(low <= step <= high for low, high in self.gaps)
 
 
-@dataclass(frozen=True)
+@record
 class Timeline:
     """The memory of one function: `steps` are its bindings by name, those of branches among them, `intervals` the
     pieces of memory in the order in which they are made.

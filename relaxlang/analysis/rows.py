@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from relaxlang.analysis.stages import Stage, stages_of
+from relaxlang.base.record import record
 from relaxlang.ir.prim import IntImm, PrimExpr, Var
 from relaxlang.ir.tir import PrimFunc
 from relaxlang.syntax.struct_info import same_dim
 
 
-@dataclass(frozen=True)
+@record
 class Rows:
     """`dims` are the leading dimensions that all stages of a kernel share, outermost first; buffers between the stages
     are read in the same row only. `aligned`: along how many of them each parameter is read in the same row."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from relaxlang.base.record import record
 from relaxlang.ir import prim
 from relaxlang.ir.intrinsics import INTRINSICS
 from relaxlang.ir.prim import IntImm, PrimExpr
@@ -23,7 +22,7 @@ from relaxlang.ir.tir import (
 from relaxlang.ir.visit import walk
 
 
-@dataclass(frozen=True)
+@record
 class Stage:
     """A loop nest, or a block without loops; `stores` are the stores of its block, in order (those of `init` aside)."""
 
@@ -48,7 +47,7 @@ class Stage:
         return [n for part in parts if part is not None for n in walk(part) if isinstance(n, prim.BufferLoad)]
 
 
-@dataclass(frozen=True)
+@record
 class Stages:
     """A whole kernel: what it asserts first, its stages in order, the buffers that it allocates."""
 

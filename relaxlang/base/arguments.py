@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
 from functools import cache, wraps
 from numbers import Integral, Real
 from types import FunctionType, NoneType, SimpleNamespace, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from relaxlang.base.diagnostics import fail
+from relaxlang.base.record import field_names, field_types
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -50,10 +50,13 @@ def checked_methods(cls: C) -> C:
 
 
 def check_fields(made: object) -> None:
-    """RLX0454 when a field of a dataclass instance is not what its annotation says."""
+    """RLX0454 when a field of a record or dataclass is not what its annotation says; defaults are."""
     cls: Any = type(made)
-    for name, (test, wanted) in _field_tests(cls).items():
+    for name in field_names(cls):
         value = getattr(made, name)
+        if value is getattr(cls, name, cls):
+            continue
+        test, wanted = _field_tests(cls)[name]
         if not test(value):
             fail("RLX0454", f"`{name}` of `{cls.__name__}` is `{wanted}`, not `{_kind(value)}`")
 
@@ -61,7 +64,8 @@ def check_fields(made: object) -> None:
 @cache
 def _field_tests(cls: type) -> dict[str, tuple[Test, str]]:
     hints = get_type_hints(cls)
-    return {field.name: (_test(hints[field.name]), str(field.type)) for field in fields(cls)}
+    types = field_types(cls)
+    return {name: (_test(hints[name]), str(types[name])) for name in field_names(cls)}
 
 
 class _Plan:

@@ -15,12 +15,13 @@ field raises; type checkers refuse it always.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
+from collections.abc import Sequence
 from operator import attrgetter
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, dataclass_transform
 
 from relaxlang.base.config import config
+from relaxlang.base.constructors import constructor, declared_fields
 from relaxlang.base.source import Span
 
 _T = TypeVar("_T")
@@ -78,7 +79,7 @@ def node(cls: type[_T]) -> type[_T]:
     """Turn a class with annotated fields into a node class (see the module's text)."""
     inherited: dict[str, Any] = dict(getattr(cls, "_DEFAULTS", {}))
     fields, parts = list(getattr(cls, "FIELDS", ())), list(getattr(cls, "PARTS", ()))
-    own = [n for n, t in cls.__dict__.get("__annotations__", {}).items() if "ClassVar" not in str(t) and n != "span"]
+    own = [name for name in declared_fields(cls) if name != "span"]
     body = {k: v for k, v in cls.__dict__.items() if k not in ("__dict__", "__weakref__")}
     for name in own:
         if name in body:
@@ -135,19 +136,17 @@ def same_fields(a: Node, b: Node) -> bool:
     return True
 
 
-def _constructor(cls: Any, fields: list[str], defaults: dict[str, Any]) -> Callable[..., None]:
-    keep = [n for n in fields if n not in defaults] + [n for n in fields if n in defaults]
-    head = ", ".join(["self"] + [f"{n}=_default_{n}" if n in defaults else n for n in keep] + ["*", "span=None"])
+def _constructor(cls: Any, fields: list[str], defaults: dict[str, Any]) -> FunctionType:
     put = "object.__setattr__(self, {0!r}, {1})" if _FREEZE else "self.{0} = {1}"
-    lines = [put.format(n, n) for n in fields] + [put.format("span", "span")]
-    lines += [put.format(slot, value) for slot, value in cls.DERIVED.items()]
-    if cls.HASHED:
-        lines.append(put.format("_hash", f"hash((self.__class__, {', '.join(fields)},))"))
-    scope: dict[str, Any] = {f"_default_{n}": v for n, v in defaults.items()}
-    # The module's own globals, so that a DERIVED expression may call its functions.
-    exec(f"def __init__({head}):\n    " + "\n    ".join(lines), sys.modules[cls.__module__].__dict__, scope)
-    made: Callable[..., None] = scope["__init__"]
-    return made
+
+    def body(names: Sequence[str]) -> list[str]:
+        lines = [put.format(name, name) for name in (*names, "span")]
+        lines += [put.format(slot, value) for slot, value in cls.DERIVED.items()]
+        if cls.HASHED:
+            lines.append(put.format("_hash", f"hash((self.__class__, {', '.join(names)},))"))
+        return lines
+
+    return constructor(cls, fields, defaults, body, keywords=("span",), shared=not cls.DERIVED)
 
 
 def _refuse(self: object, name: str, value: object) -> None:

@@ -7,10 +7,10 @@ callable; in the module an external function of its name takes its place.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 from relaxlang.base.diagnostics import fail
 from relaxlang.base.fingerprint import note_addition
+from relaxlang.base.record import replace
 from relaxlang.base.suggest import did_you_mean
 from relaxlang.ir.configuration.compiler_config import CompilerConfig
 from relaxlang.ir.configuration.executor import Executor

@@ -10,10 +10,10 @@ contiguous: a stride that is such a variable gets the row-major value, an elemen
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from relaxlang.base.dtype import DType
+from relaxlang.base.record import record
 from relaxlang.codegen.algebra import Num
 from relaxlang.codegen.casts import convert
 from relaxlang.codegen.context import KernelContext
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 PREFIX = SYMBOL_PREFIX
 
 
-@dataclass(frozen=True)
+@record
 class KernelText:
     """The LLVM module of one kernel: its text lacks only target lines (`render`)."""
 

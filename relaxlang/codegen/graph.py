@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, NoReturn, TypeAlias
 
 from relaxlang.base.diagnostics import fail
 from relaxlang.base.dtype import DType, dtype, from_numpy
+from relaxlang.base.record import record, replace
 from relaxlang.base.recursion import deep_recursion
 from relaxlang.codegen.executors import in_process_kernels
 from relaxlang.codegen.graph_workspace import fitted
@@ -47,7 +47,7 @@ class _Tensor(int):
     """A tensor, by its number."""
 
 
-@dataclass(frozen=True)
+@record
 class _Result:
     """What a packed function returned, which has no place in a graph: nobody may use it."""
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from relaxlang.base.record import replace
 from relaxlang.codegen.aot.plan import Workspace, plan_workspace
 from relaxlang.passes.relax.check_workspace import refuse_workspace
 from relaxlang.runtime.graph import Graph

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
 
 from relaxlang.base.diagnostics import DiagnosticError, Diagnostics, fail
+from relaxlang.base.record import record
 from relaxlang.base.recursion import deep_recursion
 from relaxlang.codegen import cache, compile, jit
 from relaxlang.codegen.function import KernelText, emit_kernel
@@ -28,7 +28,7 @@ from relaxlang.runtime.kernel_signature import KernelSignature
 _T = TypeVar("_T")
 
 
-@dataclass(frozen=True)
+@record
 class CompiledCode:
     """The object code of one LLVM module: a kernel, or what several share.
 
@@ -37,7 +37,7 @@ class CompiledCode:
     """
 
     symbol: str
-    llvm: str = field(repr=False)
+    llvm: str
     externals: tuple[str, ...]
     target: Target
 
@@ -52,7 +52,7 @@ class CompiledCode:
         return ObjectCode(self.code, self.target.mtriple, self.target.mcpu, self.target.mattr)
 
 
-@dataclass(frozen=True)
+@record
 class CompiledKernel(CompiledCode):
     """The object code of one PrimFunc, which calls functions of `shared`, if there are any."""
 

@@ -6,15 +6,15 @@ NaN, or the largest number, as the format has it), NaN kept. `float8_e8m0fnu`, a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from relaxlang.base.dtype import DType
+from relaxlang.base.record import record
 from relaxlang.codegen.algebra import Num, inline_call
 from relaxlang.codegen.lltypes import is_narrow
 
 
-@dataclass(frozen=True)
+@record
 class Format:
     """A small float: bits of exponent and mantissa, exponent bias, and what the top codes mean.
 

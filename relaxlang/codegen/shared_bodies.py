@@ -8,9 +8,9 @@ the same one, in an object of its own. So can they for long stages within such a
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from relaxlang.base.record import record
 from relaxlang.codegen.function import KernelText
 from relaxlang.codegen.target import Target
 from relaxlang.ir import prim, tir
@@ -25,7 +25,7 @@ LEAST, LEAST_STAGE = 50, 200
 """Nodes of the IR from which on the body of a parallel loop, or a stage, is worth an object of its own."""
 
 
-@dataclass(frozen=True)
+@record
 class Surroundings:
     """What the text of a body depends on besides its loop: the operands of variables that are constants ("" for those
     that are given to the function), whether pointers may overlap, whether it runs in other parallel loops (None: it is

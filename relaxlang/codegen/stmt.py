@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
+from relaxlang.base.record import record
 from relaxlang.codegen.access import store
 from relaxlang.codegen.algebra import Num
 from relaxlang.codegen.context import KernelContext
@@ -24,7 +24,7 @@ MOST_COPIES = 512
 """How often a statement may stand in the code for loops that are written out."""
 
 
-@dataclass
+@record(frozen=False)
 class Loop:
     """A loop that is being written: its variable (None: a `while`), where `continue` and `break` go, and how many heap
     allocations were live outside of it."""

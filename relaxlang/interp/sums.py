@@ -7,10 +7,10 @@ one, and the interpreter chooses one that is both exact and fast.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
+from relaxlang.base.record import record
 from relaxlang.interp import numeric
 from relaxlang.interp.expr import Frame
 from relaxlang.interp.memory import Array
@@ -24,7 +24,7 @@ FEWEST = 256
 MOST = 1 << 24
 
 
-@dataclass(frozen=True)
+@record
 class _Sum:
     """Loops whose variables are reduction axes alone, around a block whose store adds `term` to one element."""
 

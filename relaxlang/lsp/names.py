@@ -7,9 +7,9 @@ definition before it, or, in a loop or a text that is not finished, to the first
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from relaxlang.base.node import Node
+from relaxlang.base.record import fresh, record
 from relaxlang.base.source import Span
 from relaxlang.ir.visit import children
 from relaxlang.syntax import tree
@@ -17,7 +17,7 @@ from relaxlang.syntax import tree
 NAMESPACES = ("R", "T", "I", "G")
 
 
-@dataclass
+@record(frozen=False)
 class Definition:
     """A place where a name is given a value. `kind` is function, parameter, variable or dimension."""
 
@@ -25,10 +25,10 @@ class Definition:
     span: Span
     kind: str
     scope: str
-    uses: list[Span] = field(default_factory=list)
+    uses: list[Span] = fresh(factory=list)
 
 
-@dataclass
+@record(frozen=False)
 class Operator:
     """A place where a name of a namespace stands, such as `R.nn.relu`; `span` is that of the whole name."""
 

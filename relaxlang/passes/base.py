@@ -1,7 +1,7 @@
 """What a pass is, how passes are put in sequence, and the context they run in.
 
-A pass is a frozen dataclass: its fields are its options, its docstring holds executed `Before:`/`After:` programs.
-Class `FuseOps` lives in `fuse_ops.py` and is called `fuse-ops` in pipelines. Applying one: `FuseOps()(mod)`.
+A pass is a record, or a frozen dataclass: its fields are its options, its docstring holds executed `Before:`/`After:`
+programs. Class `FuseOps` lives in `fuse_ops.py` and is called `fuse-ops` in pipelines. Applying one: `FuseOps()(mod)`.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar, Token
 from copy import copy
-from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 from relaxlang.base.arguments import check_fields, checked
 from relaxlang.base.diagnostics import DiagnosticError, fail
+from relaxlang.base.record import record
 from relaxlang.base.recursion import deep_recursion
 from relaxlang.ir.attrs import Attrs
 from relaxlang.ir.configuration.frozen import check_frozen
@@ -30,7 +30,7 @@ def pass_name(cls: type) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z][a-z]|[A-Z]{2})|(?<=[A-Z])(?=[A-Z][a-z])", "-", cls.__name__).lower()
 
 
-@dataclass(frozen=True)
+@record
 class Pass:
     """A transformation of modules. Subclasses implement `run`."""
 
@@ -54,6 +54,8 @@ class Pass:
         return (PassContext.current() if ctx is None else ctx).apply(self, mod)
 
     def __str__(self) -> str:
+        from dataclasses import fields
+
         options = ",".join(
             f"{f.name}={_option_text(getattr(self, f.name))}"
             for f in fields(self)
@@ -68,7 +70,7 @@ def _option_text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-@dataclass(frozen=True)
+@record
 class FunctionPass(Pass):
     """A pass that looks at one Relax function at a time."""
 
@@ -83,7 +85,7 @@ class FunctionPass(Pass):
         return mod.with_functions(changed)
 
 
-@dataclass(frozen=True)
+@record
 class PrimFuncPass(Pass):
     """A pass that looks at one TensorIR function at a time."""
 
@@ -98,7 +100,7 @@ class PrimFuncPass(Pass):
         return mod.with_functions(changed)
 
 
-@dataclass(frozen=True)
+@record
 class Sequential(Pass):
     """Passes one after the other."""
 
@@ -297,6 +299,8 @@ def _as_tuples(value: Any) -> Any:
 
 def check_options(cls: type[Pass], options: Mapping[str, Any], span: Any = None) -> Pass:
     """`cls(**options)`, with a diagnostic for an option the pass does not have or a value of the wrong type."""
+    from dataclasses import fields
+
     known = {f.name: f for f in fields(cls)}
     for name, value in options.items():
         if name not in known:

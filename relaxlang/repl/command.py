@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from relaxlang.base.diagnostics import fail
+from relaxlang.base.record import record
 from relaxlang.base.source import Span
 from relaxlang.base.suggest import did_you_mean
 
@@ -41,7 +41,7 @@ def no_choices(session: Session, text: str) -> Iterable[Choice]:
     return ()
 
 
-@dataclass(frozen=True)
+@record
 class Command:
     """A command: how it is called, what it does (the first line of `help` stands in lists), what can follow `text`."""
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from relaxlang.base.diagnostics import Diagnostics, fail
+from relaxlang.base.record import replace
 from relaxlang.base.source import Span
 from relaxlang.base.suggest import did_you_mean
 from relaxlang.cli.parameters import Filler, Parameter

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from relaxlang.analysis.flops import work_of
 from relaxlang.base.diagnostics import DiagnosticError, fail
+from relaxlang.base.record import record, replace
 from relaxlang.base.source import Span
 from relaxlang.ir.module import IRModule
 from relaxlang.ir.tir import PrimFunc
@@ -34,7 +34,7 @@ class Version(NamedTuple):
     seconds: float
 
 
-@dataclass(frozen=True)
+@record
 class Scheduling:
     """What the prompt `schedule> ` works on: `original` is the function as it stands in the module, `versions` what
     each line made of it, the first one unchanged."""

@@ -10,11 +10,11 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from relaxlang.analysis.uses import referenced_functions
 from relaxlang.base.diagnostics import Diagnostic, DiagnosticError, Diagnostics, RelaxlangError, fail
+from relaxlang.base.record import replace
 from relaxlang.base.source import Source, Span
 from relaxlang.builder.dpl.rules import is_rule
 from relaxlang.ir.module import IRModule

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from relaxlang.base.diagnostics import fail
+from relaxlang.base.record import fresh, record
 from relaxlang.ir.module import IRModule
 from relaxlang.repl.debugger import Breakpoint
 
@@ -33,7 +33,7 @@ class Step(NamedTuple):
         return f"{self.kind} {self.detail}".strip()
 
 
-@dataclass(frozen=True)
+@record
 class History:
     """All modules of a session, a tree of steps: going back and on in another way loses nothing. `at` is the current
     step's number."""
@@ -73,7 +73,7 @@ def empty_history() -> History:
     return History((Step(0, IRModule({}), "start", "", 0),))
 
 
-@dataclass(frozen=True)
+@record
 class State:
     """Everything that a session's commands can change.
 
@@ -83,15 +83,15 @@ class State:
     that made this state.
     """
 
-    history: History = field(default_factory=empty_history)
-    variables: Mapping[str, Any] = field(default_factory=dict)
+    history: History = fresh(factory=empty_history)
+    variables: Mapping[str, Any] = fresh(factory=dict)
     results: tuple[tuple[int, Any], ...] = ()
     path: str = ""
     written: str = ""
     saved: int = 0
     pipeline: str = "default"
     target: str = ""
-    snapshots: Mapping[str, int] = field(default_factory=dict)
+    snapshots: Mapping[str, int] = fresh(factory=dict)
     breakpoints: tuple[Breakpoint, ...] = ()
     scheduling: Scheduling | None = None
     draws: int = 0

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from relaxlang.base.diagnostics import fail
+from relaxlang.base.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BenchmarkResult:
     """Times of one call in seconds: `results` has the mean of each repetition, the rest is over these."""
 

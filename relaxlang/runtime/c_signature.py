@@ -20,11 +20,11 @@ integer, which in a BLAS has 32 or 64 bits. The result is `void`; or a type, who
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import NoReturn, TypeAlias
 
 from relaxlang.base.diagnostics import fail
+from relaxlang.base.record import record
 
 OWN_INTEGER = "int"
 NUMBERS = {
@@ -40,7 +40,7 @@ _NAME = re.compile(r"[A-Za-z_]\w*$")
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TensorParam:
     """A tensor: its element type (numpy's name) and dimensions; `output`: the function writes to it."""
 
@@ -50,7 +50,7 @@ class TensorParam:
     output: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NumberParam:
     """A number of the call, of a type of C."""
 
@@ -58,7 +58,7 @@ class NumberParam:
     type: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FixedParam:
     """A number that stands in the signature."""
 
@@ -66,7 +66,7 @@ class FixedParam:
     type: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SizeParam:
     """A sum of products of dimensions: each term is its factor and the names of its dimensions."""
 
@@ -78,7 +78,7 @@ class SizeParam:
 CParam: TypeAlias = "TensorParam | NumberParam | FixedParam | SizeParam"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CSignature:
     """The result's type and the parameters of a C function."""
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from relaxlang.base.diagnostics import fail
+from relaxlang.base.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Device:
     """A device by `kind` (`cpu`) and `index` (from 0); `str()` gives `cpu:0`."""
 

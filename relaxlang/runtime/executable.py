@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 
 from relaxlang.base.diagnostics import fail
 from relaxlang.base.dtype import DType
+from relaxlang.base.record import record
 from relaxlang.runtime.kernel_signature import KernelSignature
 from relaxlang.runtime.memory import format_bytes
 from relaxlang.runtime.ndarray import NDArray, ShapeTuple, dtype_name, shape_text
@@ -27,28 +27,28 @@ MAX_CONSTANT_DEPTH = 64
 MAX_REGISTERS = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Register:
     """A register of the current frame; the first ones hold the parameters."""
 
     index: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Immediate:
     """An integer that stands in the instruction, of at most 56 bits."""
 
     value: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Constant:
     """An entry of the constant pool."""
 
     index: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Func:
     """An entry of the function table, as a value."""
 
@@ -61,7 +61,7 @@ VOID = Register(1 << 54)
 VM = Register((1 << 54) + 1)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Call:
     """Call entry `func` of the function table and put the result into `dst`."""
 
@@ -70,14 +70,14 @@ class Call:
     args: tuple[Arg, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Ret:
     """Leave the function with the value of a register."""
 
     value: Register
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class If:
     """Go on when `cond` holds a true value, else jump by `false_offset`."""
 
@@ -85,7 +85,7 @@ class If:
     false_offset: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Goto:
     """Jump by `offset`."""
 
@@ -95,7 +95,7 @@ class Goto:
 Instruction: TypeAlias = "Call | Ret | If | Goto"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class VMFunction:
     """A Relax function: `count` instructions from `start` on, parameter names, and the number of registers it uses."""
 
@@ -114,7 +114,7 @@ class Declaration(NamedTuple):
     signature: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PackedFunction:
     """A builtin or a packed function, found by name when the program runs; a C function with its declaration."""
 
@@ -122,7 +122,7 @@ class PackedFunction:
     declaration: Declaration | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class KernelFunction:
     """A compiled PrimFunc."""
 
@@ -137,7 +137,7 @@ class KernelFunction:
 Function: TypeAlias = "VMFunction | PackedFunction | KernelFunction"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ObjectCode:
     """Compiled kernels: an object file's bytes and the machine they are for (LLVM's triple, cpu and features
     strings)."""

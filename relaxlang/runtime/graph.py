@@ -23,10 +23,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, NoReturn, TypeAlias
 
 from relaxlang.base.diagnostics import fail
+from relaxlang.base.record import record
 
 FORMAT, VERSION = "relaxlang.graph", 1
 MAX_DEPTH = 64
@@ -34,7 +34,7 @@ Tree: TypeAlias = "int | tuple[Tree, ...]"
 """A tensor by its number, or a tuple of trees."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GraphTensor:
     """A tensor: its name for people, shape and dtype, and where it lies: `offset` bytes into a storage."""
 
@@ -45,14 +45,14 @@ class GraphTensor:
     offset: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Literal:
     """An argument of a node that is no tensor: a number, a truth value, a text or a shape."""
 
     value: bool | int | float | str | tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GraphNode:
     """A call: `function` is a kernel, or when `packed` a packed function; `args` are tensors by number and literals;
     `outputs` are the tensors that it writes. `name` is that of the binding that it computes."""
@@ -64,7 +64,7 @@ class GraphNode:
     packed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Graph:
     """A function: `arguments` by name, `parameters` (constants by name), the bytes of each storage, tensors, nodes in
     the order of execution, and the result."""

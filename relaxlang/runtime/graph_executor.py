@@ -6,7 +6,6 @@ It needs the graph (JSON) and the kernels, nothing of the virtual machine.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 
 from relaxlang.base.diagnostics import fail
 from relaxlang.base.dtype import dtype
+from relaxlang.base.record import record
 from relaxlang.runtime import checks
 from relaxlang.runtime.bench import BenchmarkResult, measure
 from relaxlang.runtime.device import Device, as_device
@@ -277,7 +277,7 @@ class GraphExecutor:
         return made
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DebugRow:
     """What a node did: the seconds of one run, and copies of what it made."""
 
@@ -286,7 +286,7 @@ class DebugRow:
     outputs: tuple[NDArray, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DebugReport:
     """The nodes of a graph, in order, with their times; `str()` is a table."""
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from relaxlang.base.diagnostics import fail
 from relaxlang.base.dtype import dtype
+from relaxlang.base.record import record
 from relaxlang.runtime.ndarray import numpy_dtype
 
 Dim: TypeAlias = "int | str | tuple[str, Dim, Dim] | None"
@@ -28,7 +28,7 @@ SYMBOL_PREFIX = "rlx_"
 """Goes before a PrimFunc's name in object code, so that a kernel called `exp` is not taken for the C library's."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BufferParam:
     """A buffer parameter; `output` says that the kernel writes to it."""
 
@@ -38,7 +38,7 @@ class BufferParam:
     output: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ScalarParam:
     """A parameter passed by value."""
 
@@ -46,7 +46,7 @@ class ScalarParam:
     dtype: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class KernelSignature:
     """What a caller must know of a kernel: its parameters in the PrimFunc's order, the symbolic dimensions that are
     passed after the pointers, and the texts of its assertions."""

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from relaxlang.base.dtype import dtype
+from relaxlang.base.record import record
 from relaxlang.runtime.executable import Call, Executable, KernelFunction, VMFunction
 from relaxlang.runtime.kernel_signature import BufferParam, KernelSignature
 
 Shape: TypeAlias = "tuple[int, ...]"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class KernelRun:
     """One call of a kernel: from instruction `pc` of a Relax function, in seconds, on buffers of these shapes. `end` is
     when it was told of, just after its end, by `time.perf_counter`."""
@@ -31,7 +31,7 @@ class KernelRun:
     end: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class KernelTime:
     """All calls of a kernel from one place. `share` is the part of all kernels' time; `nbytes` and `flops` (None when
     not known) are those of all calls together. `line` says where in the source the kernel comes from."""
@@ -62,7 +62,7 @@ Flops: TypeAlias = "Callable[[str, Sequence[Shape]], float | None]"
 """The floating-point operations of a kernel on buffers of these shapes."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class KernelProfile:
     """What the kernels of a call did, in order, and the seconds that the whole call took (observing included)."""
 

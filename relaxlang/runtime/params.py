@@ -8,13 +8,13 @@ to the checks.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from relaxlang.base.diagnostics import fail
 from relaxlang.base.dtype import DType, dtype
+from relaxlang.base.record import fresh, record
 from relaxlang.runtime import checks
 from relaxlang.runtime.executable import Call, Constant, Executable, Immediate, Register, VMFunction
 from relaxlang.runtime.ndarray import NDArray, ShapeTuple, array, as_tensor, is_tensor, numpy_dtype
@@ -33,14 +33,14 @@ _PROLOGUE = {
 }
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Expected:
     """What a parameter, or an element of a tuple parameter, must be: `kind` is tensor, shape, scalar, tuple or any."""
 
     kind: str = "any"
     dtype: DType | None = None
     ndim: int = -1
-    elements: dict[int, Expected] = field(default_factory=dict)
+    elements: dict[int, Expected] = fresh(factory=dict)
 
 
 def expectations(ex: Executable, function: VMFunction) -> list[Expected]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from relaxlang.base.record import record
 from relaxlang.runtime.executable import Call, KernelFunction, Register, VMFunction
 from relaxlang.runtime.ndarray import dtype_name, shape_text
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from relaxlang.runtime.executable import Executable
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ProfileRow:
     """Calls of one callee on arguments of one kind: `shapes` are the tensors among them as text, `seconds` all calls
     together. `kind` is `kernel`, `packed` or `builtin`."""
@@ -30,7 +30,7 @@ class ProfileRow:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ProfileReport:
     """The profile of a run: rows, those that took longest first, the `seconds` of the whole run (the watching
     included), and what the function gave. `str()` is a table."""

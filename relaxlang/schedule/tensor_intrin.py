@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from relaxlang.base.diagnostics import fail
 from relaxlang.base.fingerprint import note_addition
+from relaxlang.base.record import record
 from relaxlang.base.suggest import did_you_mean
 from relaxlang.ir.tir import PrimFunc
 
 _registered: dict[str, TensorIntrin] = {}
 
 
-@dataclass(frozen=True)
+@record
 class TensorIntrin:
     """Two PrimFuncs of the same parameters, buffers of constant shape: `desc` says in loops what `impl` does.
 

@@ -12,11 +12,11 @@ the pass `schedule-cpu` replays instead of choosing a schedule of its own.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from relaxlang.arith.index_map import IndexMap
 from relaxlang.base.diagnostics import Diagnostics, fail
+from relaxlang.base.record import record
 from relaxlang.base.source import Source
 from relaxlang.ir.prim import Add, BinaryOp, FloorDiv, FloorMod, IntImm, Mul, PrimExpr, Sub, Var
 from relaxlang.ir.printing import script
@@ -54,7 +54,7 @@ class ExprRV(RV):
         self.value = value
 
 
-@dataclass(frozen=True)
+@record
 class Instruction:
     """A call of a schedule's method: positional and named arguments, and what it gave; `listed` when that is a list."""
 

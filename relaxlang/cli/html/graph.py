@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from html import escape
 
+from relaxlang.base.record import fresh, record
 from relaxlang.ir import prim, relax
 from relaxlang.ir.struct_info import StructInfo, TensorStructInfo
 from relaxlang.ir.visit import walk
@@ -16,7 +16,7 @@ SWEEPS = 8
 MOST_NODES = 3000
 
 
-@dataclass(eq=False)
+@record(frozen=False, eq=False)
 class Node:
     """A value: `title` and `detail` stand in its box, `line` is where its binding stands in the text, `shape`
     what goes along the edges from it."""
@@ -27,7 +27,7 @@ class Node:
     kind: str
     line: int
     shape: str
-    inputs: list[Node] = field(default_factory=list)
+    inputs: list[Node] = fresh(factory=list)
     layer: int = 0
     place: float = 0.0
     x: float = 0.0

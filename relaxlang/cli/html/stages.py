@@ -5,9 +5,9 @@ from __future__ import annotations
 import difflib
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from html import escape
 
+from relaxlang.base.record import record
 from relaxlang.ir.module import IRModule
 from relaxlang.passes.base import Pass, PassInstrument, Sequential
 from relaxlang.syntax.interactive import tokens
@@ -18,7 +18,7 @@ MOST_LINES = 20_000
 """A longer text is not compared line by line."""
 
 
-@dataclass(frozen=True)
+@record
 class Stage:
     """A pass that ran: its name with options, its seconds, the text after it (None when it changed nothing)."""
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from relaxlang.base.diagnostics import fail
 from relaxlang.base.dtype import dtype
+from relaxlang.base.record import record
 from relaxlang.codegen.aot.plan import Workspace, plan_workspace, storage_of_outputs
 from relaxlang.codegen.function import implicit_dims
 from relaxlang.codegen.memory import ALIGNMENT
@@ -27,7 +27,7 @@ from relaxlang.runtime.graph import Graph, GraphNode, Literal
 UINT8 = dtype("uint8")
 
 
-@dataclass(frozen=True)
+@record
 class Port:
     """A tensor that goes in or out: a name that C allows, shape and dtype."""
 
@@ -41,7 +41,7 @@ class Port:
         return int(np.prod(self.shape, dtype=np.int64)) * dtype(self.dtype).itemsize
 
 
-@dataclass(frozen=True)
+@record
 class Program:
     """A module ahead of time: the PrimFuncs, of which `entry` takes inputs, outputs, constants that are not linked in,
     and the workspace, in this order."""
@@ -57,7 +57,7 @@ class Program:
     workspace: Workspace
 
 
-@dataclass(frozen=True)
+@record
 class Layout:
     """What the executor's options say of memory: alignments in bytes, whether constants are linked in, and how many
     bytes an intermediate of a kernel may take of the stack."""

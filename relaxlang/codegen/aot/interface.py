@@ -7,9 +7,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from relaxlang.base.dtype import dtype
+from relaxlang.base.record import record
 from relaxlang.base.version import __version__
 from relaxlang.codegen.aot.entry import Port, Program
 from relaxlang.codegen.c.types import declare, identifier, memory_type, prefix
@@ -38,7 +38,7 @@ _EXTERN = '#ifdef __cplusplus\nextern "C" {\n#endif'
 _EXTERN_END = "#ifdef __cplusplus\n}\n#endif"
 
 
-@dataclass(frozen=True)
+@record
 class Interface:
     """How the library is called: `packed` by DLPack tensors, else by structs; `kernels` says whether kernels can be
     called by themselves, `find` whether they are found by name at run time; the alignment is in bytes."""

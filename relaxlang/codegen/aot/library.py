@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from relaxlang.base.diagnostics import fail
+from relaxlang.base.record import record
 from relaxlang.base.recursion import deep_recursion
 from relaxlang.codegen import cache, compile
 from relaxlang.codegen.aot.entry import Layout, Program, make_program
@@ -44,7 +44,7 @@ MOST_ALIGNED = 1 << 12
 C_TARGET = "c"
 
 
-@dataclass(frozen=True)
+@record
 class AotLibrary:
     """The programs of a module and how they are called; the code is made when it is asked for.
 

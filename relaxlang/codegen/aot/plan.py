@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from relaxlang.base.dtype import dtype
+from relaxlang.base.record import record
 from relaxlang.runtime.graph import Graph, GraphTensor
 
 
-@dataclass(frozen=True)
+@record
 class Block:
     """Bytes that are wanted from node `first` to node `last`, both included. `name` is for people."""
 
@@ -20,7 +20,7 @@ class Block:
     last: int
 
 
-@dataclass(frozen=True)
+@record
 class Placed:
     """A block and where it lies."""
 
@@ -28,7 +28,7 @@ class Placed:
     offset: int
 
 
-@dataclass(frozen=True)
+@record
 class Workspace:
     """Where the storages and the kernels' own intermediates lie: `storages` by storage, `pools` by node."""
 

@@ -6,16 +6,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from relaxlang.base.dtype import DType, dtype
+from relaxlang.base.record import record
 from relaxlang.codegen.c.types import value_type
 from relaxlang.codegen.narrow import FORMATS
 
 PREFIX = "rl_"
 
 
-@dataclass(frozen=True)
+@record
 class Helper:
     """A C function: its name, its text, the helpers that it calls."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 
 from relaxlang.base.diagnostics import DiagnosticError, Diagnostics, fail
+from relaxlang.base.record import record
 from relaxlang.base.recursion import deep_recursion
 from relaxlang.base.version import __version__
 from relaxlang.codegen.c.function import write_function
@@ -20,7 +20,7 @@ from relaxlang.ir.visit import walk
 from relaxlang.passes.tir.lowering import flatten
 
 
-@dataclass(frozen=True)
+@record
 class CFile:
     """A C file in the making. `messages` are what the functions' statuses stand for, from 1."""
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from relaxlang.base.dtype import DType
+from relaxlang.base.record import record
 from relaxlang.codegen.native import table
 from relaxlang.codegen.native.flow import Flow, is_register, jump_target
 from relaxlang.codegen.native.frame import LIKELY, Frame
@@ -51,7 +51,7 @@ FastPath = Callable[["Emitter", Call], "Value | None"]
 """Emits a builtin or kernel and gives its result; None when these operands have no fast path (nothing was emitted)."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FastPaths:
     """How builtins, by name, and kernels are called without Python."""
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from relaxlang.base.record import record
 from relaxlang.codegen.native import layout, table
 from relaxlang.codegen.native.helpers import bind_closure, heap_view, make_shape
 from relaxlang.codegen.native.kinds import (
@@ -37,7 +37,7 @@ ARGUMENT = ""
 LIKELY, UNLIKELY = ", !prof !0", ", !prof !1"
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class _Edge:
     """A path into a block: the label at which its part begins, and what the registers hold there."""
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from relaxlang.base.dtype import dtype
+from relaxlang.base.record import record
 from relaxlang.codegen.lltypes import float_literal, memory_type
 from relaxlang.codegen.native import table
 from relaxlang.codegen.native.checks import DONE, is_float, read_array
@@ -21,7 +21,7 @@ LOCKED = 32 << 10
 a kernel on a few KiB."""
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class _Argument:
     """An argument as the kernel takes it: LLVM type and operand; a buffer has dimensions."""
 

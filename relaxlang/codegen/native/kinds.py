@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from relaxlang.base.record import record
 
-@dataclass(frozen=True, slots=True)
+
+@record
 class Nothing:
     """No value: Python's None."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Object:
     """A Python object. A `borrowed` one is an argument: the caller keeps it alive, and it may be a plain numpy array
     where results must be NDArrays."""
@@ -19,29 +20,29 @@ class Object:
     borrowed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Int:
     """An integer of 64 bits."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Bool:
     """A truth value."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Shape:
     """A shape of so many dimensions."""
 
     ndim: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Block:
     """A block of the allocator (`support`) and the bytes asked for."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Tensor:
     """A contiguous tensor: its data, what keeps them alive (a block or an array), its dimensions.
 
@@ -56,21 +57,21 @@ class Tensor:
     borrowed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Heap:
     """The shape heap of this call: so many int64 on the stack."""
 
     size: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Tuple:
     """A tuple whose elements are held one by one."""
 
     fields: tuple[Kind, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Bound:
     """A closure: the Relax function at a place of the function table, and the values it captured, one by one."""
 
@@ -83,7 +84,7 @@ Kind: TypeAlias = "Nothing | Object | Int | Bool | Shape | Block | Tensor | Heap
 NOTHING, OBJECT, BORROWED, INT, BOOL, BLOCK = Nothing(), Object(), Object(borrowed=True), Int(), Bool(), Block()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Value:
     """A value of a kind: the LLVM operands that hold it, of the types `parts_of(kind)`.
 
@@ -126,7 +127,7 @@ def parts_of(kind: Kind) -> list[str]:
     return [part for field in kind.fields for part in parts_of(field)] if isinstance(kind, (Tuple, Bound)) else []
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Reference:
     """A reference that a value owns, to a Python object or to a block."""
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 from relaxlang.base.diagnostics import fail
+from relaxlang.base.record import fresh, record, replace
 from relaxlang.ir.attrs import EMPTY, Attrs
 from relaxlang.ir.configuration.executor import Executor
 from relaxlang.ir.configuration.frozen import FROZEN, freeze_attrs, frozen_names
@@ -18,7 +18,7 @@ EXECUTOR, RUNTIME, TARGETS, CONFIG = ATTRIBUTES = ("Executor", "Runtime", "targe
 """The attributes of a module that hold its configuration."""
 
 
-@dataclass(frozen=True)
+@record
 class CompilerConfig:
     """What a module is compiled for.
 
@@ -28,10 +28,10 @@ class CompilerConfig:
     `pass_context` has the settings of the pass context: `opt_level`, `disabled`, `config`.
     """
 
-    executor: Executor = field(default_factory=lambda: Executor("vm"))
-    runtime: Runtime = field(default_factory=lambda: Runtime("cpp"))
-    targets: Mapping[str, Target] = field(default_factory=lambda: {"default": Target()})
-    host_target: Target = field(default_factory=Target)
+    executor: Executor = fresh(factory=lambda: Executor("vm"))
+    runtime: Runtime = fresh(factory=lambda: Runtime("cpp"))
+    targets: Mapping[str, Target] = fresh(factory=lambda: {"default": Target()})
+    host_target: Target = fresh(factory=Target)
     mod_name: str = "default"
     pass_context: Attrs = EMPTY
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from relaxlang.base.diagnostics import fail
 from relaxlang.base.fingerprint import note_addition
+from relaxlang.base.record import record
 from relaxlang.base.suggest import did_you_mean
 from relaxlang.ir.attrs import Attrs
 
@@ -16,7 +16,7 @@ _TRUTH = {"1": True, "true": True, "0": False, "false": False}
 _NAMES: dict[type, str] = {bool: "bool", int: "int", str: "str"}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Option:
     """An option of a kind: its name, the type of its value, the value it has when nobody says (None: it is left out),
     a line about it, and for a text the words it may be (empty: any)."""
@@ -48,7 +48,7 @@ class Option:
         return value
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Kind:
     """A kind of target, executor or runtime: its name, a line about it, its options, other names for it."""
 
@@ -62,7 +62,7 @@ class Kind:
         return next((o for o in self.options if o.name == name), None)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Codes:
     """The diagnostics of a registry: unknown kind, unknown option, wrong value of an option."""
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from relaxlang.base.record import record
 from relaxlang.ir.module import AnyFunc, IRModule
 from relaxlang.ir.relax import ExternFunc
 from relaxlang.passes.base import Pass, PassContext
 
 
-@dataclass(frozen=True)
+@record
 class AttachGlobalSymbol(Pass):
     """Give every public function its name as `global_symbol`, and (with `prefix`) that name a prefix.
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import ClassVar
 
 from relaxlang.base.diagnostics import fail
+from relaxlang.base.record import record
 from relaxlang.ir import prim, relax
 from relaxlang.ir.attrs import EMPTY
 from relaxlang.ir.module import IRModule
@@ -19,7 +19,7 @@ from relaxlang.passes.bindings import promised_pure
 from relaxlang.passes.relax.legalize_ops import OperatorLowering
 
 
-@dataclass(frozen=True)
+@record
 class CallTIRRewrite(Pass):
     """Allocate the outputs of `call_tir` and `call_dps_packed` and pass them as arguments.
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from relaxlang.base.record import record
 from relaxlang.ir import relax
 from relaxlang.ir.module import IRModule
 from relaxlang.ir.visit import Rewriter, on
 from relaxlang.passes.base import FunctionPass, PassContext
 
 
-@dataclass(frozen=True)
+@record
 class ToNonDataflow(FunctionPass):
     """Turn dataflow blocks into plain blocks and their variables into plain variables.
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import ClassVar
 
+from relaxlang.base.record import record
 from relaxlang.ir import prim, relax
 from relaxlang.ir.attrs import EMPTY
 from relaxlang.ir.module import IRModule
@@ -16,7 +16,7 @@ from relaxlang.passes.bindings import BindingRewriter, promised_pure
 from relaxlang.passes.relax.lambda_lift import LambdaLift
 
 
-@dataclass(frozen=True)
+@record
 class VMMemoryLower(FunctionPass):
     """Turn `builtin.alloc_tensor`, `memory.*`, `shape_of`, `tensor_to_shape`, closures and purity wrappers into storage
     allocations and calls of the machine's builtins.

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from relaxlang.analysis.dimension_bounds import dimension_bounds
 from relaxlang.base.diagnostics import fail
 from relaxlang.base.dtype import dtype
+from relaxlang.base.record import record
 from relaxlang.base.source import Span
 from relaxlang.ir import prim, relax, tir
 from relaxlang.ir.attrs import EMPTY, Attrs
@@ -39,7 +39,7 @@ FLOAT64 = dtype("float64")
 HEAP_INFO = tensor_info(None, INT64, 1)
 
 
-@dataclass(frozen=True)
+@record
 class VMShapeLower(Pass):
     """Check every parameter at the start of a function, keep symbolic dimensions in a heap, compute further ones by a
     `shape_func` of TensorIR, and build shapes from the heap.
@@ -126,7 +126,7 @@ def _is_lowered(func: relax.Function) -> bool:
     return True
 
 
-@dataclass
+@record(frozen=False)
 class _Match:
     """A shape or scalar still to be compared with the dimensions that its struct info states."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from relaxlang.arith import Analyzer
+from relaxlang.base.record import record
 from relaxlang.ir import prim, relax
 from relaxlang.ir.module import IRModule
 from relaxlang.ir.prim import INT64, PrimExpr
@@ -15,7 +15,7 @@ from relaxlang.passes.base import FunctionPass, PassContext
 from relaxlang.passes.relax.rewriting import OperatorRewriter, dims, is_call
 
 
-@dataclass(frozen=True)
+@record
 class AdjustMatmulOrder(FunctionPass):
     """Turn (a @ b) @ c into a @ (b @ c), and the other way round, where that provably takes fewer multiplications.
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from relaxlang.analysis.op_pattern import op_pattern
+from relaxlang.base.record import record
 from relaxlang.ir.tir import PrimFunc
 from relaxlang.passes.base import PassContext, PrimFuncPass
 
 
-@dataclass(frozen=True)
+@record
 class AnnotateTIROpPattern(PrimFuncPass):
     """Give every PrimFunc the attribute `op_pattern` that fusion goes by, unless it has one: see `analysis.op_pattern`.
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from relaxlang.base.diagnostics import fail
+from relaxlang.base.record import record
 from relaxlang.base.suggest import did_you_mean
 from relaxlang.builder.dpl.rules import RewriteRule, apply_rules, read_rules, rules_of
 from relaxlang.ir.module import IRModule
@@ -13,7 +12,7 @@ from relaxlang.passes.base import Pass, PassContext
 from relaxlang.syntax.decode import decode_source
 
 
-@dataclass(frozen=True)
+@record
 class ApplyRewrites(Pass):
     """Apply the rules that a file states under `@R.rewriter`, in order: `apply-rewrites{file=rules.rlx}`; without a
     file those that the module's own text states.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from relaxlang.base.diagnostics import fail
+from relaxlang.base.record import record
 from relaxlang.base.suggest import did_you_mean
 from relaxlang.ir import prim, relax
 from relaxlang.ir.module import IRModule
@@ -20,7 +20,7 @@ from relaxlang.runtime.ndarray import array as array_of
 from relaxlang.runtime.ndarray import as_tensor
 
 
-@dataclass(frozen=True)
+@record
 class BindParams(Pass):
     """Replace parameters of a function by constants. `params` are pairs of a parameter's name and an array.
 

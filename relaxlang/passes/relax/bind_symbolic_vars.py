@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from relaxlang.base.diagnostics import fail
+from relaxlang.base.record import record
 from relaxlang.base.suggest import did_you_mean
 from relaxlang.ir import prim, relax
 from relaxlang.ir.module import AnyFunc, IRModule
@@ -15,7 +15,7 @@ from relaxlang.passes.bindings import specialize
 from relaxlang.syntax.struct_info import bound_vars
 
 
-@dataclass(frozen=True)
+@record
 class BindSymbolicVars(Pass):
     """Replace symbolic dimensions of functions. `binding_map` is pairs of a name, or a variable, and its value.
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from relaxlang.base.record import record
 from relaxlang.ir import relax, tir
 from relaxlang.ir.configuration.compiler_config import CompilerConfig
 from relaxlang.ir.configuration.function_targets import ATTRIBUTE, called, function_target, states_targets
@@ -14,7 +14,7 @@ from relaxlang.ir.visit import Rewriter, on
 from relaxlang.passes.base import Pass, PassContext
 
 
-@dataclass(frozen=True)
+@record
 class BindTarget(Pass):
     """Give every PrimFunc that states no target the one of the Relax functions that call it; where these differ, each
     target gets a copy. PrimFuncs that only functions without a target call stay for the module's default.

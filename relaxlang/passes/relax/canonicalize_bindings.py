@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from relaxlang.analysis.uses import variable_uses
+from relaxlang.base.record import record
 from relaxlang.ir import prim, relax
 from relaxlang.ir.module import IRModule
 from relaxlang.ir.struct_info import OBJECT, StructInfo, TupleStructInfo
@@ -16,7 +16,7 @@ from relaxlang.passes.bindings import BindingRewriter, specialize
 from relaxlang.syntax.struct_info import BaseCheck, base_check, bound_vars, unify
 
 
-@dataclass(frozen=True)
+@record
 class CanonicalizeBindings(FunctionPass):
     """Use variables in place of their second names, fields in place of what takes them out of a tuple, a tuple in place
     of one made of all its fields, and known dimensions in place of those that a `match_cast` names again.

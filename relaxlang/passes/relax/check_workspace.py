@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NoReturn
 
 from relaxlang.analysis.memory import timeline
 from relaxlang.analysis.memory_report import alive_text
 from relaxlang.base.diagnostics import fail
+from relaxlang.base.record import record
 from relaxlang.base.source import Span
 from relaxlang.ir.configuration.compiler_config import CompilerConfig
 from relaxlang.ir.configuration.executor import WORKSPACE_LIMIT
@@ -15,7 +15,7 @@ from relaxlang.ir.module import IRModule
 from relaxlang.passes.base import Pass, PassContext
 
 
-@dataclass(frozen=True)
+@record
 class CheckWorkspace(Pass):
     """Refuse functions whose intermediates take more than `limit` bytes at one time; 0 means the limit of the module's
     executor, if it has one. Symbolic dimensions count with their upper bounds.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from relaxlang.base.record import record
 from relaxlang.ir import relax
 from relaxlang.ir.module import IRModule
 from relaxlang.ir.struct_info import OBJECT, TensorStructInfo
@@ -14,7 +14,7 @@ from relaxlang.passes.base import FunctionPass, PassContext
 from relaxlang.passes.relax.rewriting import OperatorRewriter, dims, is_call, numbers
 
 
-@dataclass(frozen=True)
+@record
 class CombineParallelMatmul(FunctionPass):
     """Turn products of one left side with several matrices into one product with the matrices side by side, and split
     its result. The matrices need known column counts, and must be there before the first product.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from relaxlang.arith import Analyzer
 from relaxlang.arith.index_map import IndexMap
 from relaxlang.base.diagnostics import fail
+from relaxlang.base.record import record
 from relaxlang.base.suggest import suggestion
 from relaxlang.ir import prim, relax
 from relaxlang.ir.module import IRModule
@@ -25,7 +25,7 @@ Desired: TypeAlias = Mapping[str, Sequence[str]]
 """Layouts of the tensors of an operator, by its name: `{"nn.conv2d": ("NHWC", "OHWI")}`."""
 
 
-@dataclass(frozen=True)
+@record
 class ConvertLayout(FunctionPass):
     """Give calls of some operators other layouts: `ConvertLayout({"nn.conv2d": ["NHWC", "OHWI"]})`, or as text
     `convert-layout{desired_layouts=[[nn.conv2d, NHWC, OHWI]]}`.
@@ -64,7 +64,7 @@ class ConvertLayout(FunctionPass):
     """
 
     desired_layouts: Desired | tuple[Sequence[str], ...] = ()
-    layout_cb: Callable[[relax.Call], Desired] | None = field(default=None, hash=False)
+    layout_cb: Callable[[relax.Call], Desired] | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()

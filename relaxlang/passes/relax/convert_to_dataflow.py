@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from relaxlang.analysis.purity import is_pure
+from relaxlang.base.record import record
 from relaxlang.ir import relax
 from relaxlang.ir.module import IRModule
 from relaxlang.ir.visit import Rewriter, Visitor, on
@@ -12,7 +11,7 @@ from relaxlang.ops import Operators, default_operators
 from relaxlang.passes.base import FunctionPass, PassContext
 
 
-@dataclass(frozen=True)
+@record
 class ConvertToDataflow(FunctionPass):
     """Turn every longest run of at least `min_size` pure bindings, without conditionals, inner functions and calls of
     the function itself, into a dataflow block. Variables that are used only inside it become dataflow variables.

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from relaxlang.analysis.alias import FOREIGN, Aliases
 from relaxlang.analysis.in_place import overwritable
 from relaxlang.analysis.liveness import last_uses
+from relaxlang.base.record import record
 from relaxlang.ir import relax
 from relaxlang.ir.attrs import Attrs
 from relaxlang.ir.fresh import Renew
@@ -22,7 +22,7 @@ from relaxlang.syntax.core_ops import CORE_OPS
 from relaxlang.syntax.struct_info import BaseCheck, base_check
 
 
-@dataclass(frozen=True)
+@record
 class DataflowUseInplaceCalls(Pass):
     """In dataflow blocks, let an elementwise kernel write its result over an argument of the same shape and dtype.
 

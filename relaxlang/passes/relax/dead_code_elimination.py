@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 
 from relaxlang.analysis.purity import is_pure
 from relaxlang.analysis.uses import public_functions, referenced_functions, variable_uses
+from relaxlang.base.record import record
 from relaxlang.ir import relax
 from relaxlang.ir.module import AnyFunc, IRModule
 from relaxlang.ir.structural import structural_equal
@@ -15,7 +15,7 @@ from relaxlang.ops import Operators, default_operators
 from relaxlang.passes.base import Pass, PassContext
 
 
-@dataclass(frozen=True)
+@record
 class DeadCodeElimination(Pass):
     """Remove bindings without side effects whose variables are not used, and private functions that nothing refers to.
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import numpy as np
 
+from relaxlang.base.record import record
 from relaxlang.ir import relax
 from relaxlang.ir.module import AnyFunc, IRModule
 from relaxlang.ir.struct_info import TensorStructInfo
@@ -15,7 +15,7 @@ from relaxlang.passes.base import Pass, PassContext
 from relaxlang.passes.relax.rewriting import OperatorRewriter, dims, numbers, shape_expr
 
 
-@dataclass(frozen=True)
+@record
 class DecomposeOpsForInference(Pass):
     """Turn batch norms that do not train into a multiplication and an addition for each channel.
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from relaxlang.analysis.alias import overwritten
 from relaxlang.analysis.purity import is_pure
+from relaxlang.base.record import record
 from relaxlang.ir import relax
 from relaxlang.ir.module import IRModule
 from relaxlang.ir.struct_info import TensorStructInfo
@@ -17,7 +17,7 @@ from relaxlang.passes.base import FunctionPass, PassContext
 from relaxlang.passes.bindings import BindingRewriter
 
 
-@dataclass(frozen=True)
+@record
 class EliminateCommonSubexpr(FunctionPass):
     """Replace a value that was computed before by the variable that holds it.
 

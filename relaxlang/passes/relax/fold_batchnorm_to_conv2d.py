@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from relaxlang.base.record import record
 from relaxlang.ir import relax
 from relaxlang.ir.module import IRModule
 from relaxlang.ops import default_operators
@@ -13,7 +13,7 @@ from relaxlang.passes.relax.decompose_ops_for_inference import scale_and_shift
 from relaxlang.passes.relax.rewriting import OperatorRewriter, dims, numbers, shape_expr
 
 
-@dataclass(frozen=True)
+@record
 class FoldBatchnormToConv2D(FunctionPass):
     """Turn a convolution that only a batch norm (which does not train) over its channels uses into a convolution with
     scaled weights and a bias.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from relaxlang.analysis.alias import overwritten
 from relaxlang.base.diagnostics import DiagnosticError
+from relaxlang.base.record import record
 from relaxlang.interp import run as interpret
 from relaxlang.ir import prim, relax
 from relaxlang.ir.module import IRModule
@@ -27,7 +27,7 @@ from relaxlang.schedule.rules.analysis import LAYOUT_REWRITE
 MAX_GROWTH = 1 << 20
 
 
-@dataclass(frozen=True)
+@record
 class FoldConstant(FunctionPass):
     """Evaluate operators and `call_tir` whose arguments are constants.
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from relaxlang.analysis.op_pattern import OpPattern
+from relaxlang.base.record import record
 from relaxlang.ir import relax
 from relaxlang.ir.module import IRModule
 from relaxlang.ir.prim import IntImm
@@ -23,7 +22,7 @@ LONGEST = 8
 """Kernels of a chain at most."""
 
 
-@dataclass(frozen=True)
+@record
 class FuseMatmulChain(Pass):
     """Join a contraction with the one whose result it reads through kernels that work row by row (scale, mask,
     softmax), when the rules for schedules can then compute some rows and columns at a time, so that what lies between

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from relaxlang.analysis.alias import overwritten
 from relaxlang.analysis.fusion import MAX_DEPTH, Graph, Kernels, Node, Partition, Rule, scalar_constant
 from relaxlang.base.diagnostics import fail
+from relaxlang.base.record import record
 from relaxlang.base.suggest import did_you_mean
 from relaxlang.builder.dpl.context import operands
 from relaxlang.ir import prim, relax
@@ -30,7 +30,7 @@ PRIMITIVE = "Primitive"
 LONGEST_NAME = 80
 
 
-@dataclass(frozen=True)
+@record
 class FuseOps(Pass):
     """Group the kernels of dataflow blocks; each group becomes a function of its own, with the attribute `Primitive`.
 
@@ -264,7 +264,7 @@ class _Arguments(Rewriter):
 
 
 # --- why not ----------------------------------------------------------------------------------------------------------
-@dataclass(frozen=True)
+@record
 class FusionAnswer:
     """Whether a consumer is computed together with a producer; if not, the `rule` that forbids it, and in words."""
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from relaxlang.analysis.alias import overwritten
 from relaxlang.base.diagnostics import fail
+from relaxlang.base.record import record
 from relaxlang.builder.dpl.context import operands, users
 from relaxlang.builder.dpl.patterns import CallPattern, Pattern, TupleGetItemPattern, TuplePattern
 from relaxlang.builder.dpl.state import State
@@ -21,7 +21,7 @@ from relaxlang.passes.base import Pass, PassContext
 from relaxlang.passes.relax.fuse_ops import UNITS, Outliner, outline
 
 
-@dataclass(frozen=True)
+@record
 class FuseOpsByPattern(Pass):
     """Each part of a dataflow block that a pattern matches becomes a private function with the attribute `Composite`.
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from relaxlang.analysis.fusion import scalar_constant
 from relaxlang.analysis.stages import stages_of
+from relaxlang.base.record import record
 from relaxlang.ir import prim, relax, tir
 from relaxlang.ir.attrs import EMPTY, Attrs
 from relaxlang.ir.equal_functions import EqualFunctions
@@ -22,7 +22,7 @@ from relaxlang.passes.relax.fuse_ops import PRIMITIVE
 from relaxlang.passes.tir.inline_blocks import inline_blocks
 
 
-@dataclass(frozen=True)
+@record
 class FuseTIR(Pass):
     """Make one PrimFunc of every function with the attribute `Primitive`, and `call_tir` of the calls.
 
@@ -109,7 +109,7 @@ class FuseTIR(Pass):
         return mod.with_functions(functions)
 
 
-@dataclass(frozen=True)
+@record
 class _Fused:
     """A kernel, and what its calls hand over explicitly: (place of a shape argument, index in that shape)."""
 

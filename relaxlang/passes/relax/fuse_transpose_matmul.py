@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from relaxlang.analysis.op_pattern import OpPattern
 from relaxlang.analysis.stages import stages_of
+from relaxlang.base.record import record
 from relaxlang.ir import prim, relax
 from relaxlang.ir.module import IRModule
 from relaxlang.ir.tir import Buffer, PrimFunc
@@ -17,7 +16,7 @@ SMALL = 1 << 20
 """Bytes of a matrix that may be read across its lines again and again: a usual second-level cache."""
 
 
-@dataclass(frozen=True)
+@record
 class FuseTransposeMatmul(Pass):
     """Join kernels that only permute the axes of a matrix with the contraction that alone uses the result.
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from relaxlang.analysis.call_sites import CallSites
 from relaxlang.analysis.purity import is_pure
+from relaxlang.base.record import record
 from relaxlang.ir import prim, relax
 from relaxlang.ir.module import AnyFunc, IRModule
 from relaxlang.ir.struct_info import OBJECT
@@ -19,7 +19,7 @@ from relaxlang.passes.relax.fuse_ops import UNITS
 from relaxlang.syntax.struct_info import BaseCheck, base_check, bound_vars, unify
 
 
-@dataclass(frozen=True)
+@record
 class InlinePrivateFunctions(Pass):
     """Put the bodies of private Relax functions in the place of their calls, and drop those that are no longer used.
 

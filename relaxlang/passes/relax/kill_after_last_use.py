@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from relaxlang.analysis.alias import FOREIGN, Aliases
 from relaxlang.analysis.liveness import last_uses
+from relaxlang.base.record import record
 from relaxlang.ir import relax
 from relaxlang.ir.attrs import EMPTY
 from relaxlang.ir.module import IRModule
@@ -15,7 +14,7 @@ from relaxlang.ops import default_operators
 from relaxlang.passes.base import FunctionPass, PassContext
 
 
-@dataclass(frozen=True)
+@record
 class KillAfterLastUse(FunctionPass):
     """End storages, and the tensors in them, behind the last use of anything that may lie in them.
 

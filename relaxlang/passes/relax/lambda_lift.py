@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from relaxlang.base.record import record
 from relaxlang.ir import prim, relax
 from relaxlang.ir.attrs import EMPTY
 from relaxlang.ir.module import AnyFunc, IRModule
@@ -14,7 +14,7 @@ from relaxlang.passes.base import Pass, PassContext
 from relaxlang.passes.bindings import specialize
 
 
-@dataclass(frozen=True)
+@record
 class LambdaLift(Pass):
     """Move inner functions to the module; one that captures variables becomes a closure over them.
 

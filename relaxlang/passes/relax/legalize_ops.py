@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
 
 from relaxlang.base.diagnostics import fail
+from relaxlang.base.record import record
 from relaxlang.base.suggest import suggestion
 from relaxlang.ir import prim, relax
 from relaxlang.ir.attrs import EMPTY
@@ -25,7 +25,7 @@ Legalize: TypeAlias = Callable[..., relax.Expr]
 """`f(bb, call)`, with a `BlockBuilder`: what stands for an operator call; what it needs before is emitted with `bb`."""
 
 
-@dataclass(frozen=True)
+@record
 class LegalizeOps(Pass):
     """Turn every call of an operator into `call_tir` of a kernel made from its definition; equal kernels are shared.
 
@@ -66,7 +66,10 @@ class LegalizeOps(Pass):
 
     skip: tuple[str, ...] = ()
     only: tuple[str, ...] = ()
-    customize_legalize_map: Mapping[str, Legalize] | None = field(default=None, hash=False)
+    customize_legalize_map: Mapping[str, Legalize] | None = None
+
+    def __hash__(self) -> int:
+        return hash((self.skip, self.only))  # mappings have no hash
 
     def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
         operators = default_operators(mod)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from relaxlang.analysis.alias import overwritten
 from relaxlang.analysis.purity import is_pure
 from relaxlang.analysis.uses import Uses
+from relaxlang.base.record import record
 from relaxlang.ir import relax
 from relaxlang.ir.attrs import Attrs
 from relaxlang.ir.module import AnyFunc, IRModule
@@ -20,7 +19,7 @@ NUM_INPUT = "num_input"
 SUFFIX = "_transform_params"
 
 
-@dataclass(frozen=True)
+@record
 class LiftTransformParams(Pass):
     """For every function `f` with the attribute `num_input`, move what is computed from its weights alone to a function
     `f_transform_params`, which takes all weights as a tuple and gives, as a tuple, the weights that `f` takes then.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
+from relaxlang.base.record import fresh, record
 from relaxlang.builder.dpl.context import users
 from relaxlang.builder.dpl.rewrite import in_order, needed
 from relaxlang.ir import relax
@@ -19,7 +19,7 @@ from relaxlang.passes.relax.fuse_ops_by_pattern import composites
 from relaxlang.syntax.struct_info import bound_vars
 
 
-@dataclass(frozen=True)
+@record
 class MergeCompositeFunctions(Pass):
     """Calls of functions with the attribute `Composite` that stand next to each other and belong to one back end become
     the call of one function, which calls them and has the attribute `Codegen`.
@@ -87,13 +87,13 @@ class MergeCompositeFunctions(Pass):
         return mod.with_functions(merge.functions)
 
 
-@dataclass(eq=False)
+@record(frozen=False, eq=False)
 class Group:
     """Bindings that become one call, or (`back_end` empty) one binding that stays; `needs`: what it uses."""
 
     back_end: str
     members: list[relax.Binding]
-    needs: dict[Group, None] = field(default_factory=dict)
+    needs: dict[Group, None] = fresh(factory=dict)
 
 
 class Merger(Outliner):

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from relaxlang.base.record import record
 from relaxlang.builder.normalize import Normalizer
 from relaxlang.ir.module import AnyFunc, IRModule
 from relaxlang.ops import default_operators
 from relaxlang.passes.base import Pass, PassContext
 
 
-@dataclass(frozen=True)
+@record
 class Normalize(Pass):
     """Bind every nested expression to a variable of its own and fill in struct info that is missing.
 

@@ -6,12 +6,12 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from relaxlang.base.config import config
 from relaxlang.base.diagnostics import DiagnosticError, RelaxlangError, fail
 from relaxlang.base.files import write_atomically
+from relaxlang.base.record import record
 from relaxlang.ir import relax
 from relaxlang.ir.configuration.host import this_machine
 from relaxlang.ir.module import IRModule
@@ -36,7 +36,7 @@ _VERSION = 2
 """To be raised when the same program is measured differently."""
 
 
-@dataclass(frozen=True)
+@record
 class PlaceByCost(Pass):
     """Measure what back ends can compute, on this machine and on the module's own shapes, beside relaxlang's own code,
     and give each back end the parts for which it is the fastest: functions with the attribute `Codegen`, for
@@ -133,7 +133,7 @@ def _can_be_measured(mod: IRModule) -> bool:
     )
 
 
-@dataclass(eq=False)
+@record(frozen=False, eq=False)
 class _Part:
     """What one back end could compute: the variables of the calls (`roots`), all that they compute (`covers`), and the
     seconds that it takes there and in relaxlang's own code."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from relaxlang.base.record import record
 from relaxlang.ir import relax
 from relaxlang.ir.module import IRModule
 from relaxlang.ir.struct_info import TensorStructInfo
@@ -16,7 +16,7 @@ RESHAPES = frozenset({"reshape", "flatten", "expand_dims", "squeeze"})
 """Operators that give the same elements in the same order another shape."""
 
 
-@dataclass(frozen=True)
+@record
 class RemoveRedundantReshape(FunctionPass):
     """A reshape of a reshape becomes one reshape, and one to the shape that the tensor has goes.
 

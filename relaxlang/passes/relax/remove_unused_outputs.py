@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from relaxlang.analysis.call_sites import CallSites
+from relaxlang.base.record import record
 from relaxlang.ir import relax
 from relaxlang.ir.module import AnyFunc, IRModule, function_info
 from relaxlang.ir.struct_info import OBJECT, TupleStructInfo
@@ -14,7 +14,7 @@ from relaxlang.passes.base import Pass, PassContext
 from relaxlang.passes.bindings import BindingRewriter
 
 
-@dataclass(frozen=True)
+@record
 class RemoveUnusedOutputs(Pass):
     """Remove the fields of a private function's result that no caller takes out; a single one is returned by itself.
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from relaxlang.analysis.call_sites import CallSites
 from relaxlang.analysis.uses import variable_uses
+from relaxlang.base.record import record
 from relaxlang.ir import prim, relax
 from relaxlang.ir.module import AnyFunc, IRModule
 from relaxlang.ir.struct_info import OBJECT, ShapeStructInfo, shape_info
@@ -14,7 +13,7 @@ from relaxlang.passes.base import Pass, PassContext
 from relaxlang.syntax.struct_info import BaseCheck, base_check, bound_vars, unify
 
 
-@dataclass(frozen=True)
+@record
 class RemoveUnusedParameters(Pass):
     """Remove the parameters of private functions that are not used, and the arguments of their calls.
 
@@ -73,7 +72,7 @@ class RemoveUnusedParameters(Pass):
         return mod.with_functions(functions)
 
 
-@dataclass(frozen=True)
+@record
 class _Plan:
     """The function with fewer parameters; `kept` are the places of those that stay, `symbols` what is handed over."""
 

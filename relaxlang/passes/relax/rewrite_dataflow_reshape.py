@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from relaxlang.analysis.reshape_pattern import has_reshape_pattern
+from relaxlang.base.record import record
 from relaxlang.ir import relax
 from relaxlang.ir.attrs import EMPTY
 from relaxlang.ir.module import IRModule
@@ -16,7 +16,7 @@ from relaxlang.passes.base import FunctionPass, PassContext
 from relaxlang.passes.bindings import BindingRewriter
 
 
-@dataclass(frozen=True)
+@record
 class RewriteDataflowReshape(FunctionPass):
     """Turn a call of a kernel that copies its input in row-major order into a view of the input, without a copy.
 

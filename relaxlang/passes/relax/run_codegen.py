@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from relaxlang.analysis.uses import referenced_functions
 from relaxlang.base.diagnostics import fail
+from relaxlang.base.record import record
 from relaxlang.ir import relax
 from relaxlang.ir.module import AnyFunc, IRModule
 from relaxlang.ir.visit import walk
@@ -17,7 +17,7 @@ from relaxlang.passes.relax.fuse_ops_by_pattern import back_end_of
 from relaxlang.passes.relax.inline_private_functions import InlinePrivateFunctions
 
 
-@dataclass(frozen=True)
+@record
 class RunCodegen(Pass):
     """Functions with the attribute `Codegen`, and those with `Composite` that nobody merged, are replaced by what their
     back end makes of them: a function of the same parameters and result that calls the back end's library.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
+from relaxlang.base.record import record
 from relaxlang.ir import prim, relax
 from relaxlang.ir.attrs import EMPTY, Attrs
 from relaxlang.ir.module import AnyFunc, IRModule
@@ -18,7 +18,7 @@ from relaxlang.schedule.rules.analysis import LAYOUT_REWRITE
 from relaxlang.schedule.stmts import walk_stmts
 
 
-@dataclass(frozen=True)
+@record
 class SplitLayoutRewritePreproc(Pass):
     """A stage of a kernel that only brings a parameter into another order, which a schedule marks with the annotation
     `meta_schedule.layout_rewrite_preproc`, becomes a kernel of its own, called before. When the kernel uses the
@@ -94,7 +94,7 @@ class SplitLayoutRewritePreproc(Pass):
         return made
 
 
-@dataclass
+@record(frozen=False)
 class _Split:
     """A kernel in two: what runs before, under `name`, makes `buffer` of the parameter at `place`; and the rest, which
     takes that in the parameter's place, or after it when it is `shared`: used by the rest too."""

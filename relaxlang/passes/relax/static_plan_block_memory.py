@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 from relaxlang.analysis.alias import FOREIGN, Aliases
 from relaxlang.analysis.liveness import last_uses
 from relaxlang.analysis.sizes import Sizes
 from relaxlang.base.diagnostics import fail
 from relaxlang.base.dtype import DType, dtype
+from relaxlang.base.record import fresh, record
 from relaxlang.ir import prim, relax
 from relaxlang.ir.attrs import EMPTY
 from relaxlang.ir.module import IRModule
@@ -24,7 +24,7 @@ RANGE = 16
 """A storage of known size is reused for tensors up to this many times smaller or larger (then it grows)."""
 
 
-@dataclass(frozen=True)
+@record
 class StaticPlanBlockMemory(FunctionPass):
     """Give tensors storages that earlier ones do not need any more, where it is proved that they are large enough.
 
@@ -77,7 +77,7 @@ class StaticPlanBlockMemory(FunctionPass):
 ALLOC = relax.Op("builtin.alloc_tensor")
 
 
-@dataclass(eq=False)
+@record(frozen=False, eq=False)
 class _Token:
     """A storage: for `bytes` bytes where that is known, else for `dims` elements of `dtype`, which are `size` bytes."""
 
@@ -86,7 +86,7 @@ class _Token:
     size: PrimExpr
     dims: tuple[PrimExpr, ...]
     dtype: DType
-    var: relax.Var = field(default_factory=lambda: relax.Var("storage", OBJECT))
+    var: relax.Var = fresh(factory=lambda: relax.Var("storage", OBJECT))
     made: bool = False
 
 
@@ -204,7 +204,7 @@ def _element(token: _Token) -> DType:
 
 
 # --- why not ----------------------------------------------------------------------------------------------------------
-@dataclass(frozen=True)
+@record
 class ReuseAnswer:
     """Whether two variables of a function lie in the same memory after planning, and why, in words."""
 

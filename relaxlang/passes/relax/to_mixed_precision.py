@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from relaxlang.base.dtype import DType, dtype
+from relaxlang.base.record import record
 from relaxlang.ir import relax
 from relaxlang.ir.module import IRModule
 from relaxlang.ir.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
@@ -17,7 +17,7 @@ from relaxlang.passes.relax.rewriting import OperatorRewriter, without_unused
 FLOAT32 = dtype("float32")
 
 
-@dataclass(frozen=True)
+@record
 class ToMixedPrecision(FunctionPass):
     """Cast float32 inputs of matrix products and convolutions to `dtype` (float16, bfloat16).
 

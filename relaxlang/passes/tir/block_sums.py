@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from relaxlang.arith import Analyzer
 from relaxlang.base.dtype import DType
+from relaxlang.base.record import record
 from relaxlang.ir import prim
 from relaxlang.ir.prim import INT64, BufferLoad, IntImm, PrimExpr, Ramp, Var, const
 from relaxlang.ir.tir import Allocate, Buffer, BufferStore, DeclBuffer, For, LetStmt, PrimFunc, Stmt, seq
@@ -21,7 +21,7 @@ SHORT = 256
 """Terms below which a block does not pay."""
 
 
-@dataclass(frozen=True)
+@record
 class BlockSums(PrimFuncPass):
     """A loop that adds 8192 or more floats to one element adds up blocks of 2048 instead, and these with the remainders
     of their additions (Kahan and Babuska).
@@ -193,7 +193,7 @@ def _accumulate(total: _Cell, lost: _Cell, value: PrimExpr) -> Stmt:
     return body
 
 
-@dataclass(frozen=True)
+@record
 class _Cell:
     """Memory for one value."""
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from relaxlang.base.diagnostics import Diagnostic, Diagnostics, Label
+from relaxlang.base.record import record
 from relaxlang.ir import prim
 from relaxlang.ir.prim import BufferLoad, PrimExpr, Var
 from relaxlang.ir.tir import Allocate, Block, BlockRealize, BufferStore, For, LetStmt, PrimFunc
@@ -12,7 +11,7 @@ from relaxlang.ir.visit import Visitor, free_vars, on
 from relaxlang.passes.base import PassContext, PrimFuncPass
 
 
-@dataclass(frozen=True)
+@record
 class CheckParallelLoops(PrimFuncPass):
     """Reports `T.parallel` loops whose iterations update the same element: threads would race for it.
 

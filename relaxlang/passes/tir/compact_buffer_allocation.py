@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from relaxlang.arith.analyzer import Analyzer
 from relaxlang.arith.intervals import IntSet, union
+from relaxlang.base.record import record
 from relaxlang.ir.prim import BufferLoad, IntImm, PrimExpr, Var, cast
 from relaxlang.ir.tir import (
     Block,
@@ -28,7 +28,7 @@ SMALL = 16 << 10
 """Bytes up to which memory is allocated in the innermost loop: it lives on the stack then."""
 
 
-@dataclass(frozen=True)
+@record
 class CompactBufferAllocation(PrimFuncPass):
     """A buffer that is filled and used up in each iteration of a loop is as large as one iteration needs, and allocated
     inside: in that loop when it is small, else in the parallel loop around.

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from relaxlang.base.record import record
 from relaxlang.ir import prim
 from relaxlang.ir.tir import BlockRealize, PrimFunc
 from relaxlang.ir.visit import Substitute, on
@@ -11,7 +10,7 @@ from relaxlang.passes.base import PassContext, PrimFuncPass
 from relaxlang.passes.tir.lower_init_block import lower_init_block
 
 
-@dataclass(frozen=True)
+@record
 class ConvertBlocksToOpaque(PrimFuncPass):
     """Blocks lose their axes: in the body, each axis variable becomes the value it is bound to.
 

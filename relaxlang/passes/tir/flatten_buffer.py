@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from relaxlang.base.diagnostics import fail
+from relaxlang.base.record import record
 from relaxlang.ir.intrinsics import is_view
 from relaxlang.ir.prim import BufferLoad, PrimExpr
 from relaxlang.ir.tir import Allocate, AllocConst, Block, Buffer, BufferStore, DeclBuffer, PrimFunc, Stmt
@@ -13,7 +12,7 @@ from relaxlang.passes.base import PassContext, PrimFuncPass
 from relaxlang.passes.tir.layout import element_offset, size_of
 
 
-@dataclass(frozen=True)
+@record
 class FlattenBuffer(PrimFuncPass):
     """Buffers of any rank become buffers of one dimension over the same memory, without strides or offset; indices are
     combined. Parameters keep their shapes in the signature. RLX3121 for a function with blocks that has buffers to

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from relaxlang.base.record import record
 from relaxlang.ir import prim
 from relaxlang.ir.prim import BufferLoad, Call, IntImm, PrimExpr
 from relaxlang.ir.tir import For, IfThenElse, PrimFunc, Stmt
@@ -11,7 +10,7 @@ from relaxlang.ir.visit import Rewriter, conjuncts, free_vars, on, walk
 from relaxlang.passes.base import PassContext, PrimFuncPass
 
 
-@dataclass(frozen=True)
+@record
 class HoistIfThenElse(PrimFuncPass):
     """The parts of a condition around all that a loop does that its variable does not change go around the loop. Loops
     that may have no iteration stay, and so do conditions that load or call.

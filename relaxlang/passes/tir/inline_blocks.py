@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from relaxlang.analysis.reshape_pattern import covers
 from relaxlang.analysis.stages import Stage, Stages, stages_of
 from relaxlang.arith import Analyzer
 from relaxlang.arith.iter_map import is_bijective
+from relaxlang.base.record import record
 from relaxlang.ir import prim, tir
 from relaxlang.ir.prim import BOOL, BufferLoad, IntImm, PrimExpr, Var
 from relaxlang.ir.tir import Block, BlockRealize, Buffer, BufferStore, PrimFunc, Range, Stmt
@@ -21,7 +21,7 @@ _CHEAP = (prim.Add, prim.Sub, prim.Mul, prim.Min, prim.Max, prim.Cast, prim.Sele
           prim.FloatImm, prim.BufferLoad, prim.Var, prim.FloorDiv, prim.FloorMod)  # fmt: skip
 
 
-@dataclass(frozen=True)
+@record
 class InlineBlocks(PrimFuncPass):
     """Put the expression of an elementwise or injective stage into the stages that read its buffer.
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from relaxlang.arith.analyzer import Analyzer
 from relaxlang.arith.deduce import deduce_bound
 from relaxlang.arith.intervals import Domain
+from relaxlang.base.record import record
 from relaxlang.ir import prim
 from relaxlang.ir.prim import BufferLoad, IntImm, PrimExpr, Var, const
 from relaxlang.ir.tir import For, IfThenElse, PrimFunc, Range, Stmt, seq
@@ -21,7 +20,7 @@ MOST = 2
 """How many loops around each other are taken apart: each doubles the code."""
 
 
-@dataclass(frozen=True)
+@record
 class LoopPartition(PrimFuncPass):
     """A loop of tiles whose last one is not full is taken apart: full tiles run without the condition, which stands in
     inner loops, and the rest runs with it. A parallel loop stays one loop, whose body chooses. A loop with the

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from relaxlang.base.record import record
 from relaxlang.ir import prim
 from relaxlang.ir.prim import PrimExpr, Var, all_of
 from relaxlang.ir.tir import (
@@ -24,7 +24,7 @@ from relaxlang.passes.base import PassContext, PrimFuncPass
 from relaxlang.schedule.stmts import walk_stmts
 
 
-@dataclass(frozen=True)
+@record
 class LowerInitBlock(PrimFuncPass):
     """Blocks lose their `init`.
 

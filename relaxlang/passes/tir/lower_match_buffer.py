@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from relaxlang.base.diagnostics import fail
+from relaxlang.base.record import record
 from relaxlang.ir import prim
 from relaxlang.ir.prim import BufferLoad, PrimExpr, Var
 from relaxlang.ir.tir import Block, Buffer, BufferRegion, BufferStore, MatchBufferRegion, PrimFunc, Range
@@ -14,7 +13,7 @@ from relaxlang.passes.tir.layout import element_offset, strides_of
 from relaxlang.schedule.stmts import walk_stmts
 
 
-@dataclass(frozen=True)
+@record
 class LowerMatchBuffer(PrimFuncPass):
     """`T.match_buffer` inside blocks is replaced: accesses go to the source, at indices moved by the region's start;
     variables in the declared shape, strides and offset get the source's values.

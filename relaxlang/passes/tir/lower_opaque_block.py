@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from relaxlang.base.diagnostics import fail
+from relaxlang.base.record import record
 from relaxlang.ir import prim
 from relaxlang.ir.prim import IntImm
 from relaxlang.ir.tir import (
@@ -26,7 +25,7 @@ from relaxlang.passes.base import PassContext, PrimFuncPass
 from relaxlang.passes.tir.layout import size_of
 
 
-@dataclass(frozen=True)
+@record
 class LowerOpaqueBlock(PrimFuncPass):
     """Blocks without axes become their bodies: under `if` when they have a predicate, within allocations for their
     buffers. Loops of one iteration go too.

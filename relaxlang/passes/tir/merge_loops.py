@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from relaxlang.analysis.stages import Stage, Stages, stages_of
 from relaxlang.arith import Analyzer
+from relaxlang.base.record import record
 from relaxlang.ir import prim, tir
 from relaxlang.ir.prim import BOOL, BufferLoad, IntImm, PrimExpr, Var
 from relaxlang.ir.tir import Block, BlockRealize, Buffer, BufferRegion, BufferStore, For, PrimFunc, Range, Stmt
@@ -15,7 +15,7 @@ from relaxlang.passes.base import PassContext, PrimFuncPass
 from relaxlang.passes.tir.reorder_reductions import reorder_reductions
 
 
-@dataclass(frozen=True)
+@record
 class MergeLoops(PrimFuncPass):
     """Let consecutive loop nests share their outer spatial loops, where an iteration needs of the others' results only
     what the same iteration made; buffers between them shrink to what one iteration needs.

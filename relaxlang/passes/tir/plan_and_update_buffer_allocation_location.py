@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from relaxlang.base.record import record
 from relaxlang.ir.prim import BOOL, BufferLoad, IntImm, Var
 from relaxlang.ir.tir import Block, BlockRealize, Buffer, BufferRegion, BufferStore, For, PrimFunc, Stmt
 from relaxlang.ir.visit import Rewriter, Visitor, on
@@ -11,7 +10,7 @@ from relaxlang.passes.base import PassContext, PrimFuncPass
 from relaxlang.schedule.stmts import walk_stmts
 
 
-@dataclass(frozen=True)
+@record
 class PlanAndUpdateBufferAllocationLocation(PrimFuncPass):
     """A buffer of a block that is used within one parallel loop only is allocated inside that loop.
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from relaxlang.base.diagnostics import fail
 from relaxlang.base.dtype import dtype
+from relaxlang.base.record import record
 from relaxlang.ir import prim
 from relaxlang.ir.prim import HANDLE, INT64, IntImm, PointerType, Var
 from relaxlang.ir.tir import Allocate, Buffer, For, LetStmt, PrimFunc, Stmt
@@ -15,7 +14,7 @@ from relaxlang.passes.base import PassContext, PrimFuncPass
 POOL = "pool"
 
 
-@dataclass(frozen=True)
+@record
 class PoolAllocations(PrimFuncPass):
     """Intermediates larger than `stack_bytes` lie in a last parameter, a pool of bytes, as far apart as `alignment`
     asks. Parallel loops become serial, since their iterations would share the pool. A size that is not constant is

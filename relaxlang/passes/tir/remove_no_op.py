@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from relaxlang.base.record import record
 from relaxlang.ir import prim
 from relaxlang.ir.intrinsics import INTRINSICS
 from relaxlang.ir.prim import PrimExpr
@@ -25,7 +25,7 @@ from relaxlang.ir.visit import Rewriter, on, walk
 from relaxlang.passes.base import PassContext, PrimFuncPass
 
 
-@dataclass(frozen=True)
+@record
 class RemoveNoOp(PrimFuncPass):
     """Removes loops, conditions, variables and allocations around nothing, and expressions evaluated for nothing.
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from relaxlang.base.record import record
 from relaxlang.ir import prim
 from relaxlang.ir.prim import BufferLoad, IntImm, PrimExpr, Var
 from relaxlang.ir.tir import BlockRealize, BufferStore, For, PrimFunc, Stmt
@@ -11,7 +10,7 @@ from relaxlang.ir.visit import Rewriter, free_vars, on, walk
 from relaxlang.passes.base import PassContext, PrimFuncPass
 
 
-@dataclass(frozen=True)
+@record
 class ReorderReductions(PrimFuncPass):
     """`for i, j, k: C[i, j] += A[i, k] * B[k, j]` becomes `for i, k, j`.
 

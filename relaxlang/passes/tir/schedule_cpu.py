@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from relaxlang.base.diagnostics import fail
+from relaxlang.base.record import record, replace
 from relaxlang.ir import relax
 from relaxlang.ir.configuration.function_targets import ATTRIBUTE
 from relaxlang.ir.configuration.target import TARGETS, Target
@@ -22,7 +22,7 @@ SCHEDULE = "schedule"
 LEAST = 1 << 17
 
 
-@dataclass(frozen=True)
+@record
 class ScheduleCPU(PrimFuncPass):
     """Schedules PrimFuncs by rules that look at what they compute: tiles in registers, vector loops, threads.
 

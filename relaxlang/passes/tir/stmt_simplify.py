@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from relaxlang.arith.analyzer import Analyzer
+from relaxlang.base.record import record
 from relaxlang.ir import prim
 from relaxlang.ir.prim import IntImm, PrimExpr
 from relaxlang.ir.tir import AssertStmt, For, IfThenElse, PrimFunc, Range, SeqStmt, Stmt, seq
@@ -13,7 +13,7 @@ from relaxlang.ir.visit import Rewriter, on
 from relaxlang.passes.base import PassContext, PrimFuncPass
 
 
-@dataclass(frozen=True)
+@record
 class StmtSimplify(PrimFuncPass):
     """Simplifies integer expressions over loop variables and dimensions, knowing the ranges of the loops.
 

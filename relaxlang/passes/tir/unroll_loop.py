@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from relaxlang.base.record import record
 from relaxlang.ir import prim
 from relaxlang.ir.prim import IntImm, cast, const
 from relaxlang.ir.tir import Break, Continue, For, IfThenElse, PrimFunc, Stmt, seq
@@ -13,7 +12,7 @@ from relaxlang.passes.tir.stmt_simplify import stmt_simplify
 from relaxlang.schedule.stmts import walk_stmts
 
 
-@dataclass(frozen=True)
+@record
 class UnrollLoop(PrimFuncPass):
     """`for i in T.unroll(4): body` becomes four copies of the body.
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from relaxlang.arith.analyzer import Analyzer
+from relaxlang.base.record import record
 from relaxlang.ir import prim
 from relaxlang.ir.prim import BOOL, BufferLoad, IntImm, PrimExpr, Var
 from relaxlang.ir.tir import Buffer, BufferStore, For, IfThenElse, LetStmt, PrimFunc, Range, SeqStmt, Stmt
@@ -18,7 +18,7 @@ from relaxlang.schedule.stmts import walk_stmts
 MOST_LANES = 64
 
 
-@dataclass(frozen=True)
+@record
 class VectorizeLoop(PrimFuncPass):
     """`for i in T.vectorized(8): C[i] = A[i] + 1` becomes `C[0:8] = A[0:8] + 1` on vectors of 8 lanes.
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from relaxlang.base.diagnostics import DiagnosticError, RelaxlangError, fail
+from relaxlang.base.record import replace
 from relaxlang.base.source import Source, Span
 from relaxlang.base.suggest import did_you_mean
 from relaxlang.ir import relax

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from relaxlang import driver
 from relaxlang.base.diagnostics import fail
 from relaxlang.base.files import write_atomically
+from relaxlang.base.record import replace
 from relaxlang.base.source import Source, Span
 from relaxlang.base.suggest import did_you_mean
 from relaxlang.cli.emit import KINDS

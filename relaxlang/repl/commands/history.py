@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from relaxlang.base.diagnostics import fail
+from relaxlang.base.record import replace
 from relaxlang.base.source import Span
 from relaxlang.ir.module import IRModule
 from relaxlang.repl.command import Answer, Choice, Command, at_most, needed, prefix_choices, words

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from relaxlang import driver
 from relaxlang.base.diagnostics import DiagnosticError, fail
+from relaxlang.base.record import replace
 from relaxlang.base.source import Span
 from relaxlang.cli.listing import first_sentence
 from relaxlang.ir import relax

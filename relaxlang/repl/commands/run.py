@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from relaxlang.base.diagnostics import RelaxlangError, fail
+from relaxlang.base.record import replace
 from relaxlang.base.source import Span
 from relaxlang.ir import relax
 from relaxlang.repl.command import Answer, Command, flags, needed

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from relaxlang.base.diagnostics import fail
+from relaxlang.base.record import replace
 from relaxlang.base.source import Span
 from relaxlang.ir.tir import PrimFunc
 from relaxlang.passes.tir.schedule_cpu import SCHEDULE

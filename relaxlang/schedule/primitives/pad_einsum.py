@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from relaxlang.base.record import record
 from relaxlang.ir import prim
 from relaxlang.ir.prim import LT, BufferLoad, Call, FloatImm, IntImm, PrimExpr, Var, cast, const
 from relaxlang.ir.tir import Block, BlockRealize, Buffer, BufferStore, For, IterVar, Range, Stmt, seq
@@ -134,7 +134,7 @@ def _loads(store: BufferStore) -> list[BufferLoad]:
     return found
 
 
-@dataclass(frozen=True)
+@record
 class _Pad:
     """A padded copy of an input: the access that it stands for, the buffer, where the block reads it (at its axes), the
     axes with their new extents, those that grew marked, and the axes along which the last element is repeated."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from relaxlang.base.record import record
 from relaxlang.ir.attrs import EMPTY
 from relaxlang.ir.prim import Add, BufferLoad, Max, Min, Mul, PrimExpr, Var, all_of, cast, const
 from relaxlang.ir.tir import Block, BlockRealize, Buffer, BufferRegion, BufferStore, For, IterVar, Range, Stmt, seq
@@ -14,7 +13,7 @@ from relaxlang.schedule.primitives.loops import requirements
 from relaxlang.schedule.state import State
 
 
-@dataclass(frozen=True)
+@record
 class _Update:
     """`buffer[indices] = kind(buffer[indices], value)`, which begins with `first`."""
 

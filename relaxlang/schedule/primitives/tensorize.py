@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from relaxlang.arith.analyzer import Analyzer
 from relaxlang.base.node import Node
+from relaxlang.base.record import fresh, record
 from relaxlang.ir.prim import BufferLoad, IntImm, PointerType, PrimExpr, Var, cast, const
 from relaxlang.ir.tir import (
     Block,
@@ -77,13 +76,13 @@ def _values(realize: BlockRealize) -> Stmt:
     return made
 
 
-@dataclass
+@record(frozen=False)
 class _Match:
     """Which buffer stands for which of the description's, from where on; `variables`: the loops of the tile by those
     of the description."""
 
     variables: dict[Var, Var]
-    buffers: dict[Buffer, tuple[Buffer, tuple[PrimExpr, ...]]] = field(default_factory=dict)
+    buffers: dict[Buffer, tuple[Buffer, tuple[PrimExpr, ...]]] = fresh(factory=dict)
 
     def compare(self, mine: Node, wanted: Node) -> str:
         """Why two nodes do not compute the same; empty when they do."""

@@ -4,11 +4,11 @@ up."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from relaxlang.arith.analyzer import Analyzer
 from relaxlang.arith.deduce import detect_linear_equation
+from relaxlang.base.record import record
 from relaxlang.ir import prim
 from relaxlang.ir.prim import BufferLoad, IntImm, PrimExpr, Var
 from relaxlang.ir.tir import BlockRealize, Buffer, BufferStore, For
@@ -62,7 +62,7 @@ def loads_of(expr: object) -> list[BufferLoad]:
     return [n for n in walk(expr) if isinstance(n, BufferLoad)]  # type: ignore[arg-type]
 
 
-@dataclass(frozen=True)
+@record
 class Update:
     """`store.buffer[...] = kind(itself, value)`: what a reduction block does."""
 

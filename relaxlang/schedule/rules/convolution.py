@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from relaxlang.base.record import record
 from relaxlang.ir import prim
 from relaxlang.ir.prim import INT64, BufferLoad, PrimExpr, Var
 from relaxlang.ir.tir import BlockRealize, Buffer, BufferStore
@@ -12,7 +12,7 @@ from relaxlang.schedule.access import linear_form
 from relaxlang.schedule.rules.analysis import constant, update_of
 
 
-@dataclass(frozen=True)
+@record
 class Convolution:
     """A two-dimensional convolution of stride 1, not dilated, without groups: `out[b, k, h, w] += data[b, c, h + r,
     w + s] * weight[k, c, r, s]`, the dimensions of each buffer in any order.

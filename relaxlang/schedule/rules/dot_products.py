@@ -11,10 +11,10 @@ last row that holds these sums.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from relaxlang.base.diagnostics import DiagnosticError
 from relaxlang.base.dtype import dtype
+from relaxlang.base.record import record
 from relaxlang.ir import prim
 from relaxlang.ir.attrs import EMPTY, Attrs
 from relaxlang.ir.prim import INT32, BufferLoad, Call, IntImm, PrimExpr, Var
@@ -37,7 +37,7 @@ FEWEST_ROWS = 9
 """How often a factor that is not constant is used at least, so that it pays to make words of it."""
 
 
-@dataclass(frozen=True)
+@record
 class _Factor:
     """A factor: where it is loaded, its axes in the order in which its words lie, whether it is moved by 128, and
     whether it is the same in every call."""
@@ -53,7 +53,7 @@ class _Factor:
         return self.load.dtype.is_int is not self.moved
 
 
-@dataclass(frozen=True)
+@record
 class _Product:
     """A sum of products of bytes: its store, its axes with their extents, the one it is a sum along, its factors (the
     second one has the last axis of the result), and how often the second one is used (None: not known)."""
@@ -187,7 +187,7 @@ def _ones(factor: _Factor) -> PrimExpr:
     return IntImm(UINT32 if factor.signed else INT32, 0x01010101)
 
 
-@dataclass(frozen=True)
+@record
 class _Sums:
     """The sums of the second factor's elements: one of them, the blocks that make them, and their memory."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 
+from relaxlang.base.record import record
 from relaxlang.ir import prim
 from relaxlang.ir.prim import BufferLoad, IntImm
 from relaxlang.ir.tir import BlockRealize
@@ -16,7 +16,7 @@ SHORT = 64
 """Terms from which on a constant factor may give the vectors, though the result lies along another axis."""
 
 
-@dataclass(frozen=True)
+@record
 class Contraction:
     """The axes of a sum of products, by their position in the block: the vector axis, the row axis, the other
     spatial and the reduction axes; which read buffer has the vector axis, whether it lies along memory there, and
@@ -134,7 +134,7 @@ IN_A_LOOP = (*range(16, 65), *range(15, 7, -1))
 """The same in a loop, for more rows of the result."""
 
 
-@dataclass(frozen=True)
+@record
 class Sweep:
     """How few rows are computed: `step` rows of the other factor at a time (`unrolled`: written out), for tiles of
     `rows` times `vectors` and pieces of so many columns."""

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
 
+from relaxlang.base.record import record, replace
 from relaxlang.ir import prim
 from relaxlang.ir.prim import HANDLE, INT64, BufferLoad, FloatImm, IntImm, PrimExpr, Var, const
 from relaxlang.ir.structural import structural_equal
@@ -47,7 +47,7 @@ ZERO, ONE = IntImm(INT64, 0), IntImm(INT64, 1)
 Scheduler = Callable[[PrimFunc], PrimFunc]
 
 
-@dataclass(frozen=True)
+@record
 class Online:
     """The stages of a block of rows by what becomes of them: `before` make the scores that `top` finds the largest of
     and `powers` is the exponential of, less that; `sums` add powers up; `after` use the finished sums. `column` is the
@@ -237,7 +237,7 @@ def _adds_up(block: BlockRealize, powers: Buffer, column: Var) -> bool:
     return found.value is loads[0]
 
 
-@dataclass(frozen=True)
+@record
 class _Piece:
     """The columns of a piece: `width` of them from `first` on; `end`: those from there on do not exist."""
 

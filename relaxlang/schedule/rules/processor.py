@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from relaxlang.base.record import record
 from relaxlang.ir.tir import Buffer
 
 _WIDE = ("x86-64-v4", "znver4", "znver5", "skylake-avx512", "cascadelake", "icelake", "sapphirerapids", "graniterapids")
 
 
-@dataclass(frozen=True)
+@record
 class Processor:
     """`vector_bytes`: the width of a vector register; `registers`: how many there are; `constants`: the parameters that
     hold the same in every call, whose layout can be changed beforehand; `dots`: whether it multiplies vectors of

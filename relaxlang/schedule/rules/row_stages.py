@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 
+from relaxlang.base.record import record
 from relaxlang.ir import prim
 from relaxlang.ir.prim import HANDLE, INT64, BufferLoad, IntImm, PrimExpr, Var
 from relaxlang.ir.tir import Block, BlockRealize, Buffer, BufferStore, For, IterVar, PrimFunc, Range, Stmt, seq
@@ -17,7 +17,7 @@ from relaxlang.schedule.state import TRUE, State
 from relaxlang.schedule.stmts import StmtRewriter
 
 
-@dataclass(frozen=True)
+@record
 class Stages:
     """The blocks from the first product on, in order; for each the common axis (a number) that its own axes are, and
     for what they pass on, that its dimensions are. `axes` are the common ones as the last block has them, `row` the one
@@ -108,7 +108,7 @@ def stored(block: BlockRealize) -> BufferStore:
     return block.block.body
 
 
-@dataclass(frozen=True)
+@record
 class Place:
     """Where a block of rows is: the other common axes are `at`, the rows are `count` from `start` on; a single one of
     them, counted from the first, when `row` is given."""

@@ -6,9 +6,9 @@ channels, and channels and filters that only fill the last vector are zeros."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
 from relaxlang.base.dtype import DType, dtype
+from relaxlang.base.record import record
 from relaxlang.ir import prim
 from relaxlang.ir.prim import INT64, Call, FloatImm, IntImm, PrimExpr, Var
 from relaxlang.ir.tir import Buffer, BufferRegion, BufferStore, For, ForKind, IfThenElse, LetStmt, Range, Stmt, seq
@@ -22,7 +22,7 @@ LARGEST = {32: 3.4028234663852886e38, 64: 1.7976931348623157e308}
 """The largest finite number of so many bits."""
 
 
-@dataclass(frozen=True)
+@record
 class Plan:
     """How a convolution is computed: tiles of `m` × `m` results, `rows` rows of tiles in a block; `lanes` channels in a
     vector, `width` filters in a panel of the transformed weights; `inside`, whether threads share the work within a
