@@ -3,8 +3,8 @@ stand beside it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Literal
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal, NamedTuple
 
 from relaxlang.base.node import Node, node
 from relaxlang.ops.functions import CompileTimeFunction
@@ -121,8 +121,28 @@ def gradient_rules(body: Iterable[tree.Stmt], scope: Scope) -> dict[str, Compile
                 wrong = "`@R.grad` needs names of operators"
                 raise error("RLX0130", wrong, decorator.span, help='write `@R.grad("nn.relu")`')
             assert isinstance(stmt, tree.FunctionDef)
-            found |= dict.fromkeys(names, CompileTimeFunction(stmt, scope))
+            found |= dict.fromkeys(names, CompileTimeFunction.of(stmt, scope))
     return found
+
+
+class Defines(NamedTuple):
+    """What a statement of a file defines: a compile-time `function`, or an `operator` or the `gradient` of some, which
+    are named beside it; the `kind` of other statements is empty."""
+
+    kind: str
+    name: str = ""
+    operators: Sequence[str] = ()
+
+
+def defines(stmt: tree.Stmt) -> Defines:
+    """What a statement defines. Raises DiagnosticError for names of operators that are none."""
+    if not isinstance(stmt, tree.FunctionDef):
+        return Defines("")
+    if not stmt.decorators:
+        return Defines("function", stmt.name)
+    if is_operator(stmt):
+        return Defines("operator", stmt.name, (operator_name(stmt),))
+    return Defines("gradient", stmt.name, tuple(gradient_rules([stmt], Scope())))
 
 
 def _options(decorator: tree.Call, scope: Scope) -> dict[str, Any]:
@@ -157,15 +177,23 @@ def _rule(name: tree.Expr, scope: Scope) -> CompileTimeFunction:
     return found
 
 
-def read_definition(function: tree.FunctionDef, scope: Scope) -> OpDef:
-    """The definition that an `@R.op` function states. Raises DiagnosticError for one that is not well made."""
-    name, options = function.name, dict[str, Any]()
+def operator_name(function: tree.FunctionDef) -> str:
+    """The name of the operator that an `@R.op` function defines: its own, or the one that is given."""
+    name = function.name
     for decorator in function.decorators:
         if isinstance(decorator, tree.Call) and _is_decorator(decorator, "op"):
             for arg in decorator.args:
                 if not isinstance(arg, tree.Constant) or not isinstance(arg.value, str):
                     raise error("RLX0130", "the name in `@R.op` must be a string", arg.span)
                 name = arg.value
+    return name
+
+
+def read_definition(function: tree.FunctionDef, scope: Scope) -> OpDef:
+    """The definition that an `@R.op` function states. Raises DiagnosticError for one that is not well made."""
+    name, options = operator_name(function), dict[str, Any]()
+    for decorator in function.decorators:
+        if isinstance(decorator, tree.Call) and _is_decorator(decorator, "op"):
             options.update(_options(decorator, scope))
     if function.returns is None:
         raise error(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 from relaxlang.base.source import Span
@@ -65,12 +66,25 @@ class BodyEvaluator(Evaluator):
 
 
 class CompileTimeFunction(Value):
-    """A plain `def`: called while compiling, with compile-time values."""
+    """A plain `def`: called while compiling, with compile-time values. `read` gives the function that is called `name`,
+    when it is first needed."""
 
-    def __init__(self, function: tree.FunctionDef, scope: Scope) -> None:
-        self.function = function
+    def __init__(self, name: str, read: Callable[[], tree.Stmt], scope: Scope) -> None:
+        self._read = read
         self.scope = scope
-        self.kind = f"function `{function.name}`"
+        self.kind = f"function `{name}`"
+
+    @staticmethod
+    def of(function: tree.FunctionDef, scope: Scope) -> CompileTimeFunction:
+        """The one that a statement defines."""
+        return CompileTimeFunction(function.name, lambda: function, scope)
+
+    @cached_property
+    def function(self) -> tree.FunctionDef:
+        """The statement that defines it."""
+        read = self._read()
+        assert isinstance(read, tree.FunctionDef)
+        return read
 
     def __repr__(self) -> str:
         return f"<{self.kind} at {self.function.span}>"
@@ -154,7 +168,7 @@ def _expression(ev: BodyEvaluator, stmt: tree.ExprStmt, scope: Scope) -> Any:
 
 
 def _define(ev: BodyEvaluator, stmt: tree.FunctionDef, scope: Scope) -> Any:
-    scope.names[stmt.name] = ev.define_kernel(stmt, scope) if stmt.decorators else CompileTimeFunction(stmt, scope)
+    scope.names[stmt.name] = ev.define_kernel(stmt, scope) if stmt.decorators else CompileTimeFunction.of(stmt, scope)
     return NOTHING
 
 

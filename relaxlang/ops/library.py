@@ -13,7 +13,7 @@ from relaxlang.base.source import Source
 from relaxlang.ops.definition import OpDef, gradient_rules, is_operator, read_definition
 from relaxlang.ops.functions import CompileTimeFunction
 from relaxlang.ops.namespaces import root_scope
-from relaxlang.ops.stored import parsed
+from relaxlang.ops.stored import Statement, parsed
 from relaxlang.syntax import tree
 from relaxlang.syntax.comptime import Scope
 from relaxlang.syntax.parser import parse_surface
@@ -39,6 +39,7 @@ class Library:
         self._sugar = {m[1]: m[2] for text in self._texts.values() for m in _SUGAR.finditer(text)}
         self._prefixes = {n[:k] for n in self._index for k, c in enumerate(n) if c == "."}
         self._loaded: dict[str, OpDef] = {}
+        self._files: dict[Path, _File] = {}
         self._prelude: Scope | None = None
 
     def names(self) -> Iterable[str]:
@@ -50,12 +51,12 @@ class Library:
         return name in self._index or name in self._prefixes
 
     def get(self, name: str) -> OpDef | None:
-        """The definition of an operator; its file is parsed at the first call."""
+        """The definition of an operator, which is read when it is first asked for."""
         found = self._loaded.get(name)
         if found is None and name in self._index:
             with self._lock:
                 if name not in self._loaded:
-                    self._load(self._index[name])
+                    self._loaded[name] = self._file(self._index[name]).definition(name)
                 found = self._loaded[name]
         return found
 
@@ -71,19 +72,45 @@ class Library:
         """The functions of `prelude.rlx`."""
         with self._lock:
             if self._prelude is None:
-                module = self._parse(self.folder / "prelude.rlx")
                 root = root_scope(self.has, lambda: self._index)
-                self._prelude = file_scope(module.body, root)
+                self._prelude = _File(self._read(self.folder / "prelude.rlx"), root).scope
             return self._prelude
 
-    def _parse(self, path: Path) -> tree.Module:
+    def _read(self, path: Path) -> list[Statement]:
         name = (Path("stdlib") / path.relative_to(self.folder)).as_posix()
         return parsed(Source(name, self._texts[path]), path, _parse_checked)
 
-    def _load(self, path: Path) -> None:
-        body = self._parse(path).body
-        for definition in definitions(body, file_scope(body, self.prelude())):
-            self._loaded[definition.name] = definition
+    def _file(self, path: Path) -> _File:
+        if path not in self._files:
+            self._files[path] = _File(self._read(path), self.prelude())
+        return self._files[path]
+
+
+class _File:
+    """A file of the library: its compile-time functions, operators and gradients, each read when it is needed."""
+
+    def __init__(self, statements: list[Statement], parent: Scope) -> None:
+        self.scope = Scope({}, parent)
+        self._operators: dict[str, Statement] = {}
+        self._gradients: dict[str, Statement] = {}
+        for statement in statements:
+            kind, name, operators = statement.defines
+            if kind == "function":
+                self.scope.names[name] = self._function(statement)
+            elif kind == "gradient":
+                self._gradients |= dict.fromkeys(operators, statement)
+            elif any(self._operators.setdefault(name, statement) is not statement for name in operators):
+                definitions([s.tree for s in statements], self.scope)  # says what is wrong
+
+    def _function(self, statement: Statement) -> CompileTimeFunction:
+        return CompileTimeFunction(statement.defines.name, lambda: statement.tree, self.scope)
+
+    def definition(self, name: str) -> OpDef:
+        """The definition of an operator of the file."""
+        function, gradient = self._operators[name].tree, self._gradients.get(name)
+        assert isinstance(function, tree.FunctionDef)
+        made = read_definition(function, self.scope)
+        return made if gradient is None else made.replace(gradient=self._function(gradient))
 
 
 def _parse_checked(source: Source) -> tree.Module:
@@ -115,7 +142,7 @@ def file_scope(body: Iterable[tree.Stmt], parent: Scope | None) -> Scope:
     scope = Scope({}, parent)
     for stmt in body:
         if isinstance(stmt, tree.FunctionDef) and not stmt.decorators:
-            scope.names[stmt.name] = CompileTimeFunction(stmt, scope)
+            scope.names[stmt.name] = CompileTimeFunction.of(stmt, scope)
     return scope
 
 

@@ -31,6 +31,10 @@ def same(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
+def read(source: Source, path: Path, parse: stored.Parse) -> tuple[tree.Stmt, ...]:
+    return tuple(statement.tree for statement in stored.parsed(source, path, parse))
+
+
 def parse(source: Source) -> tree.Module:
     diagnostics = Diagnostics()
     module = parse_surface(source, diagnostics)
@@ -51,30 +55,54 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("path", TEXTS[::6], ids=lambda p: p.stem)
 def test_trees_come_back(path: Path) -> None:
     source = Source(path.name, path.read_text(encoding="utf-8"))
-    first = stored.parsed(source, path, parse)
-    assert same(first, stored.parsed(source, path, refuse))
+    first = read(source, path, parse)
+    assert same(first, parse(source).body)
+    assert same(first, read(source, path, refuse))
+
+
+def test_what_statements_define_is_known_without_their_trees() -> None:
+    text = 'def f(x):\n    return x\n\n@R.op("nn.g")\ndef g(x: R.Tensor(S, D)) -> R.Tensor(S, D):\n    return x\n\n'
+    source = Source("one.rlx", f'{text}@R.grad("nn.g", "h")\ndef of_g(x):\n    return x\n')
+    wanted = [("function", "f", ()), ("operator", "g", ("nn.g",)), ("gradient", "of_g", ("nn.g", "h"))]
+    for parser in (parse, refuse):
+        found = stored.parsed(source, Path("one.rlx"), parser)
+        assert [(*s.defines[:2], tuple(s.defines.operators)) for s in found] == wanted
+        assert found[0].tree is found[0].tree
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"{}", b"[0]", b"[[]]", b"[9999,1,2]", b"[0,0,1,5,6,7,8,9]", b"\xff", b"[" * 9000]
+    "content",
+    [
+        b"",
+        b"{}",
+        b"[0]",
+        b"[[]]",
+        b"[9999,1,2]",
+        b"[0,0,1,5,6,7,8,9]",
+        b"\xff",
+        b"[" * 9000,
+        b'[[["function","f",[]],"[0]"]]',
+        b'[[["function","f",[]],"[9999,1,2]"]]',
+        b'[[["function",1,[]],""]]',
+    ],
 )
 def test_damaged_entries_are_parsed_again(content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source, path, keys = Source("one.rlx", "def f(x):\n    return x + 1.5\n"), tmp_path / "one.rlx", []
     monkeypatch.setattr(stored, "read_made", lambda path, key: keys.append(key) or read_made(path, key))
-    wanted = stored.parsed(source, path, parse)
+    wanted = read(source, path, parse)
     (entry,) = (tmp_path / "kept").rglob("*.json")
     keep_made(path, keys[0], content)  # a whole entry of something else
-    assert same(stored.parsed(source, path, parse), wanted)
+    assert same(read(source, path, parse), wanted)
     entry.write_bytes(content)  # a torn one
-    assert same(stored.parsed(source, path, parse), wanted)
-    assert same(stored.parsed(source, path, refuse), wanted)
+    assert same(read(source, path, parse), wanted)
+    assert same(read(source, path, refuse), wanted)
 
 
 def test_another_text_replaces_the_entry(tmp_path: Path) -> None:
     sources = [Source("one.rlx", f"def f(x):\n    return {name}\n") for name in "xy"]
     for source in sources:
-        stored.parsed(source, tmp_path / "one.rlx", parse)
+        read(source, tmp_path / "one.rlx", parse)
     assert len(list((tmp_path / "kept").rglob("*.json"))) == 1
-    stored.parsed(sources[1], tmp_path / "one.rlx", refuse)
+    read(sources[1], tmp_path / "one.rlx", refuse)
     with pytest.raises(AssertionError, match="parsed again"):
-        stored.parsed(sources[0], tmp_path / "one.rlx", refuse)
+        read(sources[0], tmp_path / "one.rlx", refuse)
