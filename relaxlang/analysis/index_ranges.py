@@ -40,12 +40,14 @@ def require_in_range(functions: Iterable[tir.PrimFunc]) -> None:
 
 
 class _Finder(Visitor):
-    """`loops` are the loops around, outermost first, with their first and last values; `axes` the values of axes."""
+    """`loops` are the loops around, outermost first, with their first and last values, `numbers` those values of the
+    loops where both are numbers; `axes` the values of axes."""
 
     def __init__(self, function: tir.PrimFunc) -> None:
         self.found: list[Diagnostic] = []
         self.own = set(function.buffer_map.values())
         self.loops: list[tuple[prim.Var, Sum, Sum]] = []
+        self.numbers: dict[prim.Var, tuple[int, int]] = {}
         self.axes: dict[prim.Var, Sum] = {}
         self.stopped = False
 
@@ -57,8 +59,12 @@ class _Finder(Visitor):
         if first is None or extent is None or step != {None: 1} or not self._runs(extent):
             self.stopped = self.stopped or any(isinstance(n, _ENDS) for n in walk(node.body))
             return
-        self.loops.append((node.loop_var, first, _plus(_plus(first, extent), {None: -1})))
+        last = _plus(_plus(first, extent), {None: -1})
+        self.loops.append((node.loop_var, first, last))
+        if _is_constant(first) and _is_constant(last):
+            self.numbers[node.loop_var] = first.get(None, 0), last.get(None, 0)
         self.visit(node.body)
+        self.numbers.pop(node.loop_var, None)
         self.loops.pop()
 
     def _runs(self, extent: Sum) -> bool:
@@ -121,13 +127,27 @@ class _Finder(Visitor):
             return
         for index, dim in zip(indices, buffer.shape):
             at, extent = linear(index, self.axes), linear(dim, {})
-            if at is None or extent is None or extent == {}:
+            if at is None or extent is None or extent == {} or self._is_within(at, dim):
                 continue
             for end in (self._end(at, True), self._end(at, False)):
                 beyond = _plus(end, {v: -c for v, c in extent.items()})
                 if _is_constant(beyond, least=0) or _is_constant(end, most=-1):
                     self._report(buffer, end, extent, span)
                     return
+
+    def _is_within(self, at: Sum, dim: prim.PrimExpr) -> bool:
+        """Whether a sum is one of numbers, and of multiples of loops between numbers, and never out of a dimension."""
+        if not isinstance(dim, prim.IntImm):
+            return False
+        low = high = at.get(None, 0)
+        for var, factor in at.items():
+            if var is not None:
+                if var not in self.numbers:
+                    return False
+                first, last = self.numbers[var]
+                low += min(first * factor, last * factor)
+                high += max(first * factor, last * factor)
+        return low >= 0 and high < dim.value
 
     def _end(self, at: Sum, largest: bool) -> Sum:
         """The largest or smallest value of a sum over the loops, innermost first."""

@@ -23,14 +23,11 @@ def split(state: State, var: Var, factors: Sequence[Factor], disable_predication
     loop = state.loops[var]
     require_plain(state, loop, "split")
     extents = _extents(state, var, factors)
-    analyzer = state.analyzer()
-    for around in state.loops_around(loop):
-        analyzer.bind(around.loop_var, Range(around.min, around.extent))
     total = extents[0]
     for extent in extents[1:]:
         total = total * extent
-    exact = analyzer.can_prove_equal(total, loop.extent)
-    if not exact and not analyzer.can_prove(total >= loop.extent):
+    exact, enough = _compared(state, loop, total)
+    if not enough:
         state.fail("RLX1005", f"the factors of `{var.name}` make {total} iterations, and it has {loop.extent}", loop,
                    help="let one factor be `None`: it is computed")  # fmt: skip
     made = [Var(f"{var.name}_{k}", var.dtype) for k in range(len(extents))]
@@ -43,6 +40,17 @@ def split(state: State, var: Var, factors: Sequence[Factor], disable_predication
     split_loops = nest(list(zip(made, extents)), body)
     state = state.replace({loop: split_loops.replace(span=loop.span)})
     return state if plain else clean(state, state.loops[made[0]]), made
+
+
+def _compared(state: State, loop: For, total: PrimExpr) -> tuple[bool, bool]:
+    """Whether so many iterations are provably those of the loop, and whether they are at least as many."""
+    if isinstance(total, IntImm) and isinstance(loop.extent, IntImm):
+        return total.value == loop.extent.value, total.value >= loop.extent.value
+    analyzer = state.analyzer()
+    for around in state.loops_around(loop):
+        analyzer.bind(around.loop_var, Range(around.min, around.extent))
+    exact = analyzer.can_prove_equal(total, loop.extent)
+    return exact, exact or analyzer.can_prove(total >= loop.extent)
 
 
 def _plain(state: State, loop: For) -> bool:
@@ -74,5 +82,7 @@ def _extents(state: State, var: Var, factors: Sequence[Factor]) -> list[PrimExpr
         extent = const(factor, var.dtype) if isinstance(factor, int) else factor
         extents.append(extent if extent is None else cast(extent, var.dtype))
         known = known if extent is None else known * extents[-1]  # type: ignore[operator]
-    rest = state.analyzer().simplify((loop.extent + (known - 1)) // known)
+    rest = (loop.extent + (known - 1)) // known
+    if not isinstance(rest, IntImm):
+        rest = state.analyzer().simplify(rest)
     return [rest if e is None else e for e in extents]

@@ -13,6 +13,7 @@ from relaxlang.ir import prim
 from relaxlang.ir.prim import BufferLoad, IntImm, PrimExpr, Var
 from relaxlang.ir.tir import BlockRealize, Buffer, BufferStore, For
 from relaxlang.ir.visit import free_vars, walk
+from relaxlang.schedule.access import linear_form
 from relaxlang.schedule.state import State
 
 Stride = Literal["none", "unit", "strided"]
@@ -24,14 +25,21 @@ def stride(buffer: Buffer, indices: Sequence[PrimExpr], var: Var) -> Stride:
     inner = True
     for index, dim in zip(reversed(indices), reversed(buffer.shape)):
         if var in free_vars(index):
-            factors = detect_linear_equation(index, [var], Analyzer()) if inner and seen == "none" else None
-            unit = factors is not None and isinstance(factors[0], IntImm) and factors[0].value == 1
-            if not unit or buffer.strides:
+            if not (inner and seen == "none") or step(index, var) != 1 or buffer.strides:
                 return "strided"
             seen = "unit"
         if not (isinstance(dim, IntImm) and dim.value == 1):
             inner = False
     return seen
+
+
+def step(index: PrimExpr, var: Var) -> int | None:
+    """What is added to an index when `var` goes up by one; None when that varies or is not known."""
+    form = linear_form(index)
+    if form is not None:
+        return form[0].get(var, 0)
+    factors = detect_linear_equation(index, [var], Analyzer())
+    return factors[0].value if factors is not None and isinstance(factors[0], IntImm) else None
 
 
 def loop_of(state: State, realize: BlockRealize, axis: Var) -> For | None:

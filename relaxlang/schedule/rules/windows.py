@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from relaxlang.arith.analyzer import Analyzer
-from relaxlang.arith.deduce import detect_linear_equation
-from relaxlang.ir.prim import BufferLoad, IntImm, Var
+from relaxlang.ir.prim import BufferLoad, Var
 from relaxlang.ir.tir import BlockRealize
 from relaxlang.ir.visit import free_vars
-from relaxlang.schedule.rules.analysis import constant, loads_of, stride, update_of
+from relaxlang.schedule.rules.analysis import constant, loads_of, step, stride, update_of
 from relaxlang.schedule.rules.processor import Processor
 from relaxlang.schedule.schedule import Schedule
 
@@ -66,5 +64,4 @@ def _step(load: BufferLoad, column: Var) -> int:
     *outer, last = load.indices
     if column in free_vars(tuple(outer)) or load.buffer.strides:
         return 0
-    factors = detect_linear_equation(last, [column], Analyzer())
-    return factors[0].value if factors is not None and isinstance(factors[0], IntImm) else 0
+    return step(last, column) or 0
