@@ -42,6 +42,8 @@ class Analyzer:
         Where no part of `expr` overflows, no part of the result does. What has effects, and what fails (a division by
         zero), stays.
         """
+        if expr.__class__ is IntImm:
+            return expr
         found = self._strict.simplify.table.get(expr)
         if found is not None:
             return found
@@ -159,7 +161,8 @@ class Analyzer:
             self._exact.forget()
 
     def _seen(self, *variables: Var) -> bool:
-        return any(v in s.simplify.table for v in variables for s in (self._strict, self._exact))
+        strict, exact = self._strict.simplify.table, self._exact.simplify.table
+        return any(v in strict or v in exact for v in variables)
 
     def _with(self, run: Callable[[Simplifier], _T]) -> _T:
         """`run` on the simplifier of proofs, told of effects when it meets some."""

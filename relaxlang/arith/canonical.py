@@ -15,7 +15,7 @@ from relaxlang.arith.linear import Linear
 from relaxlang.arith.monomials import multiply
 from relaxlang.arith.splits import merge_splits
 from relaxlang.base.dtype import DType
-from relaxlang.ir.prim import Add, Cast, FloorDiv, FloorMod, IntImm, Mul, PrimExpr, Sub, cast, const, fold
+from relaxlang.ir.prim import Add, Cast, FloorDiv, FloorMod, IntImm, Mul, PrimExpr, Sub, Var, cast, const, fold
 
 if TYPE_CHECKING:
     from relaxlang.arith.simplify import Simplifier
@@ -57,6 +57,39 @@ def ring_parts(root: PrimExpr) -> list[PrimExpr]:
     return done
 
 
+def ring_leaves(root: PrimExpr) -> tuple[list[tuple[Any, int]], int]:
+    """The leaves of the tree of sums and multiples at `root`, left to right, each with its coefficient, and how many
+    operations the tree takes as it stands; a division counts as several."""
+    leaves: list[tuple[Any, int]] = []
+    price = 0
+    seen: set[int] = set()
+    work: list[tuple[Any, int]] = [(root, 1)]
+    while work:
+        node, share = work.pop()
+        cls = node.__class__
+        if cls is Add or cls is Sub:
+            work += ((node.a, share), (node.b, share if cls is Add else -share))
+        elif cls is Mul and node.b.__class__ is IntImm:
+            work.append((node.a, share * node.b.value))
+        elif cls is Mul and node.a.__class__ is IntImm:
+            work.append((node.b, share * node.a.value))
+        else:
+            leaves.append((node, share))
+            if cls is not Mul:
+                if cls is not Var and id(node) not in seen:
+                    seen.add(id(node))
+                    price += _division(node)
+                continue
+        if id(node) in seen:
+            # A part that stands at several places: such trees can have very many paths.
+            parts = ring_parts(root)
+            return _shares(parts), sum(1 if part.__class__ in RING else _division(part) for part in parts)
+        seen.add(id(node))
+        price += 1
+    leaves.reverse()
+    return leaves, price
+
+
 def _shares(parts: list[Any]) -> list[tuple[PrimExpr, int]]:
     """The leaves of a tree of sums (its `ring_parts`), left to right, each with its coefficient."""
     shares = {id(parts[-1]): 1}
@@ -81,22 +114,29 @@ def _shares(parts: list[Any]) -> list[tuple[PrimExpr, int]]:
 
 def ring_of(s: Simplifier, expr: PrimExpr) -> Linear:
     """The linear form of an integer expression over simplified leaves, modulo 2**bits."""
-    return _form_of(s, ring_parts(expr), _as_it_is) if expr.__class__ in RING else leaf_form(s, expr)
+    return _form_of(s, ring_leaves(expr)[0], _as_it_is) if expr.__class__ in RING else leaf_form(s, expr)
 
 
 def _as_it_is(expr: PrimExpr) -> PrimExpr:
     return expr
 
 
-def _form_of(s: Simplifier, parts: list[Any], prepare: Prepare) -> Linear:
-    """The form of a tree of sums (its `ring_parts`), each leaf first prepared: simplified, or taken as it is."""
+def _form_of(s: Simplifier, leaves: list[tuple[Any, int]], prepare: Prepare) -> Linear:
+    """The form of a tree of sums (its `ring_leaves`), each leaf first prepared: simplified, or taken as it is."""
     terms: dict[PrimExpr, int] = {}
     total = 0
-    for leaf, share in _shares(parts):
+    for leaf, share in leaves:
         if leaf.__class__ is IntImm:
             total += leaf.value * share
             continue
-        form = product(s, leaf, prepare) if leaf.__class__ is Mul else leaf_form(s, prepare(leaf))
+        if leaf.__class__ is Mul:
+            form = product(s, leaf, prepare)
+        else:
+            simple = prepare(leaf)
+            if simple.__class__ is Var:
+                terms[simple] = terms.get(simple, 0) + share
+                continue
+            form = leaf_form(s, simple)
         total += form.const * share
         for atom, coefficient in form.terms.items():
             terms[atom] = terms.get(atom, 0) + coefficient * share
@@ -148,23 +188,25 @@ def _opaque(s: Simplifier, expr: PrimExpr, prepare: Prepare) -> Linear:
 # --- and back ---------------------------------------------------------------------------------------------------------
 def simplify_ring(s: Simplifier, expr: PrimExpr) -> PrimExpr:
     """An integer sum or product in its canonical form, or as it stands where that takes fewer operations."""
-    parts = ring_parts(expr)
+    leaves, price_as_it_is = ring_leaves(expr)
     linear = s.ring.table.get(expr)
     if linear is None:
-        linear = s.ring.table[expr] = _form_of(s, parts, s.simplify)
+        linear = s.ring.table[expr] = _form_of(s, leaves, s.simplify)
     if not linear.terms:
         return const(linear.const, expr.dtype)
     key = (linear.key(), expr.dtype)
     known = s.written.get(key)
+    price = cost(linear, expr.dtype) if known is None else known[1]
+    if price > price_as_it_is:
+        kept = _rebuilt(s, ring_parts(expr))
+        known = kept if kept[1] < price else known
     if known is None:
         made = emit(linear, expr.dtype)
-        known = s.written[key] = expr if made == expr else made, cost(linear, expr.dtype)
-    written, price = known
-    if written is None or price > sum(1 if part.__class__ in RING else _division(part) for part in parts):
-        kept, kept_price = _rebuilt(s, parts)
-        if written is None or kept_price < price:
-            s.written[key] = kept, kept_price
-            written = kept
+        known = expr if made == expr else made, price
+    written = known[0]
+    if written is None:
+        known = written, _ = _rebuilt(s, ring_parts(expr))
+    s.written[key] = known
     if written.__class__ in RING and written not in linear.terms:
         s.ring.table[written] = linear
     return written
@@ -216,7 +258,8 @@ def cost(linear: Linear, dtype: DType) -> int:
 def emit(linear: Linear, dtype: DType) -> PrimExpr | None:
     """The form as an expression: a positive term first, the constant last. None when a number does not fit the type."""
     low, high = type_range(dtype)
-    if not all(low < c <= high for c in (linear.const, *linear.terms.values())):
+    numbers = (linear.const, *linear.terms.values())
+    if min(numbers) <= low or max(numbers) > high:
         return None
     terms, rest = list(linear.terms.items()), linear.const
     head = next((i for i, (_, c) in enumerate(terms) if c > 0), None)
@@ -239,7 +282,7 @@ def emit(linear: Linear, dtype: DType) -> PrimExpr | None:
 
 
 def _scaled(atom: PrimExpr, coefficient: int, dtype: DType) -> PrimExpr:
-    term = cast(atom, dtype)
+    term = atom if atom.dtype is dtype else cast(atom, dtype)
     return term if coefficient == 1 else Mul(term, IntImm(dtype, coefficient))
 
 

@@ -9,6 +9,7 @@ value only where its bounds prove that it fits. What has *effects* is never move
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 
 from relaxlang.base.dtype import DType
 from relaxlang.ir import prim
@@ -31,6 +32,7 @@ def is_integer(of: DType) -> bool:
     return of.lanes == 1 and of.kind in ("int", "uint")
 
 
+@cache
 def type_range(of: DType) -> tuple[int, int]:
     """The smallest and the largest value of an integer type or bool."""
     if of.kind == "int":

@@ -27,13 +27,14 @@ class DType:
     object.
     """
 
-    __slots__ = ("kind", "bits", "lanes", "name")
+    __slots__ = ("kind", "bits", "lanes", "name", "_vectors")
 
     def __init__(self, kind: str, bits: int, lanes: int, name: str) -> None:
         self.kind = kind
         self.bits = bits
         self.lanes = lanes
         self.name = name
+        self._vectors: dict[int, DType] = {}
 
     @property
     def is_int(self) -> bool:
@@ -78,8 +79,12 @@ class DType:
 
     def with_lanes(self, lanes: int) -> DType:
         """The vector type of `lanes` such elements."""
-        base = self.scalar.name
-        return dtype(base if lanes == 1 else f"{base}xvscalex{-lanes}" if lanes < 0 else f"{base}x{lanes}")
+        found = self._vectors.get(lanes)
+        if found is None:
+            base = self.scalar.name
+            found = dtype(base if lanes == 1 else f"{base}xvscalex{-lanes}" if lanes < 0 else f"{base}x{lanes}")
+            self._vectors[lanes] = found
+        return found
 
     @property
     def numpy(self) -> np.dtype[Any]:

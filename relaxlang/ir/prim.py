@@ -406,12 +406,13 @@ def const(value: int | float | bool, of: DType | str) -> PrimExpr:
 
 def wrap(value: int, of: DType) -> int:
     """`value` reduced to the range of an integer or bool type, as two's complement does."""
-    if of.is_bool:
+    kind, bits = of.kind, of.bits
+    if kind == "bool":
         return int(value != 0)
-    if of.is_handle:
+    if kind == "handle":
         return value
-    low = value & ((1 << of.bits) - 1)
-    return low - (1 << of.bits) if of.is_int and low >> (of.bits - 1) else low
+    low = value & ((1 << bits) - 1)
+    return low - (1 << bits) if kind == "int" and low >> (bits - 1) else low
 
 
 def as_prim(value: PrimLike, like: DType | None = None) -> PrimExpr:
@@ -486,7 +487,7 @@ def fold(kind: type[BinaryOp] | type[CmpOp], a: PrimExpr, b: PrimExpr) -> PrimEx
     if isinstance(b, IntImm):
         if isinstance(a, IntImm) and not (b.value == 0 and kind in (Div, Mod, FloorDiv, FloorMod)):
             value = _INT[kind](a.value, b.value)
-            return IntImm(BOOL, int(value)) if issubclass(kind, CmpOp) else const(value, a.dtype)
+            return IntImm(BOOL, int(value)) if issubclass(kind, CmpOp) else IntImm(a.of, wrap(value, a.of))
         if (b.value == 0 and kind in (Add, Sub)) or (b.value == 1 and kind in (Mul, Div, FloorDiv)):
             return a
         if b.value == 0 and kind is Mul:

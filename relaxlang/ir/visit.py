@@ -183,9 +183,11 @@ class Rewriter(_Dispatch):
 
     def below(self, node: _N) -> _N:
         """The node with its children rewritten; the same object when none changed."""
-        old = _FIELDS[node.__class__](node)
+        this: Any = node
+        old = _FIELDS[this.__class__](this)
         new = self._tuple(old)
-        return node if new is old else cast(Any, node.__class__)(*new, span=cast(Any, node).span)
+        made: _N = node if new is old else this.__class__(*new, span=this.span)
+        return made
 
     def value(self, value: Any) -> Any:
         """A field's value, rewritten: a node, a tuple or mapping of nodes, or plain data (kept)."""

@@ -116,18 +116,14 @@ def _compact(state: State, scope_name: str, buffer: Buffer, known: _Users) -> tu
     if not inside and all(a is b for a, b in zip(extents, buffer.shape)):
         return None
     small = buffer.replace(shape=tuple(extents), data=Var(buffer.data.name, buffer.data.of, buffer.data.pointer))
-    state = state.with_buffers(scope, drop=(buffer,))
-    home = state.loops[home.loop_var]
-    state = state.replace({home: _Shrink(buffer, small, lows).visit(home)})
     bytes_ = buffer.dtype.itemsize
     for extent in extents:
         bytes_ = bytes_ * extent.value if isinstance(extent, IntImm) else SMALL + 1
-    if bytes_ <= SMALL:
-        return state, home.loop_var, small
-    outer = next((s for s in [*state.loops_around(state.loops[home.loop_var]), home] if s.kind == "parallel"), None)
-    if outer is None:
-        return state.with_buffers(state.blocks[scope_name], add=(small,)), None, small
-    return state, outer.loop_var, small
+    parallel = (s for s in [*state.loops_around(home), home] if s.kind == "parallel")
+    into = home if bytes_ <= SMALL else next(parallel, None)
+    state = state.with_buffers(scope, drop=(buffer,), add=(small,) if into is None else ())
+    state = state.replace({home: _Shrink(buffer, small, lows).visit(home)})
+    return state, None if into is None else into.loop_var, small
 
 
 def _allocate_in(state: State, var: Var, buffers: tuple[Buffer, ...]) -> State:

@@ -9,7 +9,7 @@ from relaxlang.ir.prim import BufferLoad, PrimExpr
 from relaxlang.ir.tir import Allocate, AllocConst, Block, Buffer, BufferStore, DeclBuffer, PrimFunc, Stmt
 from relaxlang.ir.visit import Rewriter, on
 from relaxlang.passes.base import PassContext, PrimFuncPass
-from relaxlang.passes.tir.layout import element_offset, size_of
+from relaxlang.passes.tir.layout import Places, size_of
 
 
 @record
@@ -65,6 +65,7 @@ class _Flatten(Rewriter):
 
     def __init__(self) -> None:
         self.made: dict[Buffer, Buffer] = {}
+        self.places: dict[Buffer, Places] = {}
         self.block: Block | None = None
 
     def flat(self, buffer: Buffer) -> Buffer:
@@ -86,7 +87,12 @@ class _Flatten(Rewriter):
                 message = f"`{buffer.name}` is a view of the language of GPU kernels, which has no code here"
             fail("RLX3122", message, node.span, node=node)
         indices = tuple([self.visit(i) for i in node.indices])
-        return indices if is_flat(buffer) else (element_offset(buffer, indices),)
+        if is_flat(buffer):
+            return indices
+        places = self.places.get(buffer)
+        if places is None:
+            places = self.places[buffer] = Places(buffer)
+        return (places.offset(indices),)
 
     @on(BufferLoad)
     def load(self, node: BufferLoad) -> BufferLoad:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from relaxlang.arith.analyzer import Analyzer
 from relaxlang.base.record import record
 from relaxlang.ir import prim
@@ -46,27 +44,26 @@ def stmt_simplify(func: PrimFunc) -> PrimFunc:
     return func.replace(body=_Simplify(Analyzer(dims))(func.body))
 
 
-_INDEX = (prim.BinaryOp, prim.CmpOp, prim.Not, prim.Cast)
-
-
 class _Simplify(Rewriter):
     def __init__(self, analyzer: Analyzer) -> None:
         self.analyzer = analyzer
         self._plain: dict[int, tuple[PrimExpr, bool]] = {}
 
-    def visit(self, node: Any) -> Any:
+    @on(prim.Add, prim.Sub, prim.Mul, prim.Div, prim.Mod, prim.FloorDiv, prim.FloorMod, prim.Min, prim.Max, prim.EQ,
+        prim.NE, prim.LT, prim.LE, prim.GT, prim.GE, prim.And, prim.Or, prim.Not, prim.Cast)  # fmt: skip
+    def arithmetic(self, node: PrimExpr) -> PrimExpr:
         """Expressions over index variables are simplified as a whole, all others part by part."""
-        if isinstance(node, _INDEX) and self._is_index(node):
-            return self.analyzer.simplify(node)
-        return super().visit(node)
+        return self.analyzer.simplify(node) if self._is_index(node) else self.below(node)
 
     def _is_index(self, e: PrimExpr) -> bool:
         """Whether an expression consists of integer variables, constants and arithmetic."""
+        if e.dtype.kind not in ("int", "uint", "bool"):
+            return False
+        if isinstance(e, (prim.Var, IntImm)):
+            return e.dtype.lanes == 1
         known = self._plain.get(id(e))
         if known is None:
-            if isinstance(e, (prim.Var, IntImm)):
-                made = (e.dtype.is_integer or e.dtype.is_bool) and e.dtype.lanes == 1
-            elif isinstance(e, (prim.BinaryOp, prim.CmpOp)):
+            if isinstance(e, (prim.BinaryOp, prim.CmpOp)):
                 made = self._is_index(e.a) and self._is_index(e.b)
             elif isinstance(e, prim.Not):
                 made = self._is_index(e.a)
