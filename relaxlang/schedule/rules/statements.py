@@ -20,7 +20,7 @@ from relaxlang.ir.tir import (
     Stmt,
     seq,
 )
-from relaxlang.ir.visit import Substitute
+from relaxlang.ir.visit import substitute
 from relaxlang.schedule.state import TRUE
 
 Size = PrimExpr | int
@@ -77,8 +77,9 @@ def block(
     axes = {v: Var(f"v_{v.name}", INT64) for v in outer}
     iters = tuple(IterVar(axes[v], Range(IntImm(INT64, 0), e), "spatial") for v, e in outer.items())
     used, made = (tuple(_region(one) for one in given) for given in (reads, writes))
-    inside: Block = Substitute(axes)(Block((), used, made, name, body, alloc_buffers=tuple(own)))
-    return BlockRealize(tuple(outer), TRUE, inside.replace(iter_vars=iters))
+    inside = Block((), used, made, name, body, alloc_buffers=tuple(own))
+    inside = substitute(inside, axes).replace(iter_vars=iters)
+    return BlockRealize(tuple(outer), TRUE, inside)
 
 
 def _region(used: Buffer | BufferRegion) -> BufferRegion:
