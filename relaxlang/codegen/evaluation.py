@@ -17,7 +17,7 @@ from relaxlang.ir.structural import structural_equal, structural_hash
 from relaxlang.ir.tir import PrimFunc
 from relaxlang.runtime.kernel import Kernel
 
-PATIENCE = 64 << 20
+PATIENCE = 256 << 20
 """Bytes that a kernel touches until optimising its code takes less time than it saves; an operation counts as 4."""
 RECENT = 16
 """Kernels that are kept."""

@@ -84,6 +84,13 @@ class SideArray(StoredArray):
                 self._read = weakref.ref(found)
             return found
 
+    def __deepcopy__(self, memo: object) -> SideArray:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Other processes and later ones get the array itself."""
+        return _constant, (self.read(),)
+
     def true_digest(self) -> str | None:
         """The digest of what is in the file; None when it cannot be read."""
         found, chunk, at, end = hashlib.sha256(), bytearray(_SLICE), self._offset, self._offset + self.nbytes
@@ -116,3 +123,8 @@ class SideArray(StoredArray):
             pass
         path = self._file.path
         fail("RLX0128", f"the constants in `{path}` have changed since they were loaded", help="load the text again")
+
+
+def _constant(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    array.flags.writeable = False
+    return array

@@ -87,11 +87,10 @@ class SideFile(Mapping[str, Any]):
 
     def true_digest(self, digest: str) -> str | None:
         """The digest of the content that the large array of that name has; None when it cannot be read."""
-        known = self._digests.get(digest)
-        if known is not None:
-            return known.result()
         array: SideArray = self._found[digest]
-        return array.true_digest()
+        known = self._digests.get(digest)
+        # What the thread has not begun with is done here: nobody waits while there is something to do.
+        return array.true_digest() if known is None or known.cancel() else known.result()
 
     def _read(self, entry: zipfile.ZipInfo, digest: str) -> Any:
         """A large array as it lies in the file, others in memory."""

@@ -1,5 +1,7 @@
 """Large constants in the file beside a text."""
 
+import copy
+import pickle
 from pathlib import Path
 
 import ml_dtypes
@@ -87,6 +89,15 @@ def test_large_arrays_are_read_when_they_are_looked_at(large: SideFile, monkeypa
     assert "absent" not in large and len(large) == 12
     with pytest.raises(KeyError):
         large["absent"]
+
+
+def test_modules_can_be_copied_and_pickled(text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "UNREAD", 0)
+    mod = relaxlang.load(text)
+    pickled = mod.with_function("main", pickle.loads(pickle.dumps(mod["main"])))
+    for twin in (copy.deepcopy(mod), pickled):
+        first, _ = relaxlang.interpret(twin, "main")
+        assert (np.asarray(first) == np.arange(100)).all() and relaxlang.structural_equal(twin, mod)
 
 
 @pytest.mark.parametrize("threads", ["1", "2"])
