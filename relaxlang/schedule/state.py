@@ -44,10 +44,13 @@ class State:
         stack: list[Stmt] = [self.func.body]
         while stack:
             stmt = stack.pop()
+            if isinstance(stmt, For):  # most statements
+                loops[stmt.loop_var] = stmt
+                parents[id(stmt.body)] = stmt
+                stack.append(stmt.body)
+                continue
             if isinstance(stmt, BlockRealize):
                 blocks[stmt.block.name_hint] = stmt
-            elif isinstance(stmt, For):
-                loops[stmt.loop_var] = stmt
             below = child_stmts(stmt)
             for child in below:
                 parents[id(child)] = stmt

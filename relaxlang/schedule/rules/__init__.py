@@ -18,10 +18,10 @@ from collections.abc import Callable
 
 from relaxlang.base.diagnostics import DiagnosticError
 from relaxlang.ir.module import IRModule
-from relaxlang.ir.prim import HANDLE, PrimExpr, Var
+from relaxlang.ir.prim import HANDLE, Add, PrimExpr, Var
 from relaxlang.ir.tir import Block, BlockRealize, IfThenElse, PrimFunc, Stmt
 from relaxlang.schedule.access import fill_regions
-from relaxlang.schedule.rules.analysis import is_plain, work
+from relaxlang.schedule.rules.analysis import is_plain, update_of, work
 from relaxlang.schedule.rules.contraction import schedule_contraction
 from relaxlang.schedule.rules.dot_products import words_of_bytes
 from relaxlang.schedule.rules.inline import inline_all
@@ -61,9 +61,9 @@ def _scheduled(func: PrimFunc, processor: Processor, least: int, winograd: bool)
     if work(sch.state) < least:
         return func
     inline_all(sch)
-    for name in [n for n in sch.state.blocks if n != "root"] if winograd else ():
+    for name in _sums(sch) if winograd else ():
         _try(sch, schedule_winograd, name, processor)
-    for name in [n for n in sch.state.blocks if n != "root"]:
+    for name in _sums(sch):
         _try(sch, words_of_bytes, name, processor)
     rules = (
         lambda f: _stage_by_stage(Schedule.of_sound(f), processor),
@@ -96,8 +96,8 @@ def _either(condition: PrimExpr, one: PrimFunc, other: PrimFunc) -> PrimFunc:
 def _stage_by_stage(sch: Schedule, processor: Processor) -> PrimFunc:
     """The function with each stage scheduled, or several together that run over the same rows."""
     rules = (schedule_turned, schedule_contraction)
-    names = [n for n in sch.state.blocks if n != "root"]
-    anchors = [n for n in names if n in sch.state.blocks and any(_try(sch, rule, n, processor) for rule in rules)]
+    sums = _sums(sch)
+    anchors = [n for n in sums if n in sch.state.blocks and any(_try(sch, rule, n, processor) for rule in rules)]
     if not anchors:
         _try(sch, schedule_rows, "root", processor)
     for names in _between(sch) if anchors else []:
@@ -106,6 +106,12 @@ def _stage_by_stage(sch: Schedule, processor: Processor) -> PrimFunc:
             sch.adopt(trial)
     _each(sch, [n for n in sch.state.blocks if n != "root"], processor)
     return _function(sch)
+
+
+def _sums(sch: Schedule) -> list[str]:
+    """The blocks that add something up: no others are contractions or convolutions."""
+    updates = {name: update_of(realize) for name, realize in sch.state.blocks.items()}
+    return [name for name, update in updates.items() if update is not None and update.kind is Add]
 
 
 def _in_lanes(sch: Schedule, processor: Processor) -> PrimFunc:
