@@ -22,8 +22,8 @@ import numpy as np
 from relaxlang.base.store import Stamp, Store
 
 _ALIGN = 64
-_STEP = 2 << 20
-"""Bytes by which a draft grows: those of a huge page."""
+_FIRST_STEPS, _STEP = 64 << 10, 2 << 20
+"""Bytes by which a draft grows: a few while it is smaller than a huge page, then as many as that has."""
 _POPULATE_WRITE = 23
 """Linux's `MADV_POPULATE_WRITE`: a page is had for less when it is asked for together with its neighbours."""
 
@@ -45,13 +45,11 @@ class Draft:
     """The big data of an entry of a store, in the making."""
 
     def __init__(self, handle: int, capacity: int) -> None:
-        weakref.finalize(self, os.close, handle)
+        self._close = weakref.finalize(self, os.close, handle)
         self._handle = handle
         os.ftruncate(handle, capacity)  # Python maps no more than there is; what is not claimed is never touched
         self._memory = mmap.mmap(handle, capacity)
         os.ftruncate(handle, 0)
-        with suppress(OSError):  # a kernel without huge pages
-            self._memory.madvise(mmap.MADV_HUGEPAGE)
         self._view = memoryview(self._memory)
         self._address = int(np.frombuffer(self._view, np.uint8, 1).__array_interface__["data"][0])
         self._capacity = capacity
@@ -103,9 +101,11 @@ class Draft:
         _protect(self._address, self._capacity)
         try:
             os.ftruncate(self._handle, self._end)
+            return store.name_data(key, self._handle)
         except OSError:
             return None
-        return store.name_data(key, self._handle)
+        finally:
+            self._close()
 
     def _find(self, size: int) -> int | None:
         """The place of so many free bytes: the smallest hole that is large enough, else the end."""
@@ -124,16 +124,18 @@ class Draft:
 
     def _claim(self, end: int) -> bool:
         """Whether everything up to `end` is on the disk, now at the latest."""
-        wanted = end + -end % _STEP
-        if wanted <= self._claimed:
+        if end <= self._claimed:
             return True
+        wanted = end + -end % (_STEP if end > _STEP else _FIRST_STEPS)
         if wanted > self._capacity:
             return False
         try:
             os.posix_fallocate(self._handle, self._claimed, wanted - self._claimed)
         except OSError:
             return False
-        with suppress(OSError):  # an older kernel: then page by page
+        with suppress(OSError):  # an older kernel: then page by page, and small ones
+            if end > _STEP:
+                self._memory.madvise(mmap.MADV_HUGEPAGE)
             self._memory.madvise(_POPULATE_WRITE, self._claimed, wanted - self._claimed)
         self._claimed = wanted
         return True
