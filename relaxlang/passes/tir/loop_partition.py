@@ -11,7 +11,7 @@ from relaxlang.ir.prim import BufferLoad, IntImm, PrimExpr, Var, const
 from relaxlang.ir.tir import For, IfThenElse, PrimFunc, Range, Stmt, seq
 from relaxlang.ir.visit import Rewriter, Visitor, conjuncts, free_vars, on, substitute, walk
 from relaxlang.passes.base import PassContext, PrimFuncPass
-from relaxlang.passes.tir.stmt_simplify import stmt_simplify
+from relaxlang.passes.tir.stmt_simplify import Simplifier
 from relaxlang.schedule.stmts import walk_stmts
 
 HINT = "pragma_loop_partition_hint"
@@ -57,16 +57,22 @@ def loop_partition(func: PrimFunc) -> PrimFunc:
     if not _has_conditions(func.body):
         return func
     dims = [d for b in func.buffer_map.values() for d in b.shape if isinstance(d, Var)]
-    body = _Partition(Analyzer(dims)).visit(func.body)
-    return func if body is func.body else stmt_simplify(func.replace(body=body))
+    partition = _Partition(Analyzer(dims))
+    body = partition.visit(func.body)
+    if body is func.body:
+        return func
+    return func.replace(body=_Afresh(Analyzer(dims), partition).visit(body))
 
 
 class _Partition(Rewriter):
-    """`depth` counts the loops taken apart around the statement at hand."""
+    """`depth` counts the loops taken apart around the statement at hand; `pieces` are the loops that came of loops that
+    were taken apart, `around` those that are new for what changed in them, both by identity."""
 
     def __init__(self, analyzer: Analyzer) -> None:
         self.analyzer = analyzer
         self.depth = 0
+        self.pieces: dict[int, For] = {}
+        self.around: dict[int, For] = {}
 
     @on(For)
     def loop(self, node: For) -> Stmt:
@@ -74,24 +80,36 @@ class _Partition(Rewriter):
         if not _has_conditions(node.body):
             return node
         if not isinstance(node.step, IntImm) or node.step.value != 1:
-            return self.below(node)
+            return self._entered(node)
         with self.analyzer.within(node.loop_var, Range(node.min, node.extent)):
             found = self._parts(node)
             if found is None:
-                return self.below(node)
+                return self._entered(node)
         # From here on nothing may be taken from the loop's running at all: its extent may be 0.
         end, full, rest = found
         holding = prim.fold(prim.Max, end - node.min, const(0, node.extent.dtype))
         count = self.analyzer.simplify(prim.fold(prim.Min, holding, node.extent))
         if node.kind == "parallel":
-            return node.replace(body=IfThenElse(prim.LT(node.loop_var, end), full, rest))
+            return self._piece(node.replace(body=IfThenElse(prim.LT(node.loop_var, end), full, rest)))
         last = Var(node.loop_var.name, node.loop_var.dtype)
         tail = substitute(rest, {node.loop_var: last})
         first = self.analyzer.simplify(node.min + count)
         left = self.analyzer.simplify(node.extent - count)
         return seq(
-            node.replace(extent=count, body=full), node.replace(loop_var=last, min=first, extent=left, body=tail)
+            self._piece(node.replace(extent=count, body=full)),
+            self._piece(node.replace(loop_var=last, min=first, extent=left, body=tail)),
         )
+
+    def _piece(self, loop: For) -> For:
+        self.pieces[id(loop)] = loop
+        return loop
+
+    def _entered(self, node: For) -> For:
+        """A loop that stays one."""
+        made = self.below(node)
+        if made is not node:
+            self.around[id(made)] = made
+        return made
 
     def _parts(self, node: For) -> tuple[PrimExpr, Stmt, Stmt] | None:
         """Up to where conditions of a loop's body hold, the body without them, and the body with them."""
@@ -162,6 +180,26 @@ class _Conditions(Visitor):
                     if not nested:
                         self.terms.append((term, {v: r for v, r in self.inner.items() if v in used}))
         self.below(node)
+
+
+class _Afresh(Simplifier):
+    """Simplifies the loops that were taken apart; the others are as they were."""
+
+    def __init__(self, analyzer: Analyzer, partition: _Partition) -> None:
+        super().__init__(analyzer)
+        self.partition = partition
+        self.inside = False
+
+    @on(For)
+    def piece(self, node: For) -> Stmt:
+        """A loop."""
+        outer = self.inside
+        if not outer and id(node) not in self.partition.pieces and id(node) not in self.partition.around:
+            return node
+        self.inside = outer or id(node) in self.partition.pieces
+        made = self.loop(node)
+        self.inside = outer
+        return made
 
 
 class _Strip(Rewriter):

@@ -41,10 +41,12 @@ class StmtSimplify(PrimFuncPass):
 def stmt_simplify(func: PrimFunc) -> PrimFunc:
     """The function with simpler index arithmetic."""
     dims = [d for b in func.buffer_map.values() for d in b.shape if isinstance(d, prim.Var)]
-    return func.replace(body=_Simplify(Analyzer(dims))(func.body))
+    return func.replace(body=Simplifier(Analyzer(dims))(func.body))
 
 
-class _Simplify(Rewriter):
+class Simplifier(Rewriter):
+    """What the pass does with statements and expressions; `analyzer` knows the ranges of the loops around."""
+
     def __init__(self, analyzer: Analyzer) -> None:
         self.analyzer = analyzer
         self._plain: dict[int, tuple[PrimExpr, bool]] = {}
