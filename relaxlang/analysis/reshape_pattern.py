@@ -30,6 +30,10 @@ def has_reshape_pattern(func: PrimFunc) -> bool:
         return False
     if not covers(store, blocks[0] if blocks else None):
         return False
+    steps = _steps(load.indices, source.shape), _steps(store.indices, target.shape)
+    if blocks and steps[0] is not None and steps[1] is not None:
+        longer = [axis.var for axis in blocks[0].iter_vars if not _is_one(axis.dom.extent)]
+        return all(steps[0].get(var) == steps[1].get(var) for var in (None, *longer))
     dims = [d for b in buffers for d in b.shape if isinstance(d, prim.Var)]
     analyzer = Analyzer(dims)
     if not analyzer.can_prove_equal(_count(source.shape), _count(target.shape)):
@@ -38,6 +42,24 @@ def has_reshape_pattern(func: PrimFunc) -> bool:
         for axis in blocks[0].iter_vars:
             analyzer.bind(axis.var, Range(prim.cast(axis.dom.min, axis.var.dtype), axis.dom.extent))
     return analyzer.can_prove_equal(_linear(load.indices, source.shape), _linear(store.indices, target.shape))
+
+
+def _steps(indices: tuple[PrimExpr, ...], shape: tuple[PrimExpr, ...]) -> dict[PrimExpr | None, int] | None:
+    """How far apart in memory the elements along each axis are, where the indices are the axes themselves (or 0) and
+    the dimensions are known, and under None the count of all elements; None for other indices. What reads and writes
+    like this needs no proof."""
+    found: dict[PrimExpr | None, int] = {}
+    step = 1
+    for index, dim in zip(reversed(indices), reversed(shape)):
+        if not isinstance(dim, IntImm) or dim.value < 1 or index in found:
+            return None
+        if isinstance(index, prim.Var):
+            found[index] = step
+        elif not _is_zero(index):
+            return None
+        step *= dim.value
+    found[None] = step
+    return found
 
 
 def covers(store: BufferStore, block: Block | None) -> bool:

@@ -66,10 +66,24 @@ class TensorStructInfo(StructInfo):
     vdevice: VDevice | None = None
     DERIVED: ClassVar[dict[str, str]] = {"ground": "vdevice is None and _numbers(shape)"}
 
+    def __str__(self) -> str:
+        return _short_text(self) or StructInfo.__str__(self)
+
     @property
     def dims(self) -> tuple[PrimExpr, ...] | None:
         """The dimensions, when they are known."""
         return self.shape if isinstance(self.shape, tuple) else None
+
+
+def _short_text(info: TensorStructInfo) -> str:
+    """The text of a tensor of a few known dimensions, which is on one line. Building a program mostly takes no other
+    texts, and so not the printer. Empty for others."""
+    dims = info.dims
+    if dims is None or info.dtype is None or not info.ground or any(d.dtype is not INT64 for d in dims):
+        return ""
+    listed = ", ".join([str(d.value) for d in dims if isinstance(d, IntImm)])
+    text = f'R.Tensor(({listed}{"," * (len(dims) == 1)}), "{info.dtype}")'
+    return text if len(text) <= 60 else ""
 
 
 @node

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from relaxlang.analysis.uses import expressions
 from relaxlang.base.record import record
 from relaxlang.ir import relax
 from relaxlang.ir.module import IRModule
@@ -31,8 +32,18 @@ class ToNonDataflow(FunctionPass):
     """
 
     def run_function(self, func: relax.Function, mod: IRModule, ctx: PassContext) -> relax.Function:
+        if not any(map(_is_of_dataflow, (*func.params, *expressions(func)))):
+            return func
         made: relax.Function = _ToNonDataflow()(func)
         return made
+
+
+def _is_of_dataflow(value: relax.Expr) -> bool:
+    """Whether a value is a dataflow variable, or binds one, or has a dataflow block itself."""
+    if not isinstance(value, relax.SeqExpr):
+        return isinstance(value, relax.DataflowVar)
+    bound = (b.var for block in value.blocks for b in block.bindings)
+    return any(isinstance(part, (relax.DataflowBlock, relax.DataflowVar)) for part in (*value.blocks, *bound))
 
 
 class _ToNonDataflow(Rewriter):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from relaxlang.analysis.alias import overwritten
 from relaxlang.analysis.fusion import MAX_DEPTH, Graph, Kernels, Node, Partition, Rule, scalar_constant
@@ -14,7 +14,7 @@ from relaxlang.ir import prim, relax
 from relaxlang.ir.attrs import EMPTY, Attrs
 from relaxlang.ir.equal_functions import EqualFunctions
 from relaxlang.ir.module import AnyFunc, IRModule
-from relaxlang.ir.struct_info import OBJECT, shape_info
+from relaxlang.ir.struct_info import OBJECT, StructInfo, TensorStructInfo, TupleStructInfo, shape_info
 from relaxlang.ir.visit import Rewriter, Visitor, free_vars, on
 from relaxlang.ops import default_operators
 from relaxlang.passes.base import Pass, PassContext
@@ -114,13 +114,18 @@ class Outliner(BindingRewriter):
         self.functions: dict[str, AnyFunc] = dict(mod.functions)
         self.made = EqualFunctions()
         self.written: set[relax.Expr] = set()
+        self._callees: dict[object, relax.GlobalVar] = {}
 
     def outlined(self, members: Sequence[relax.VarBinding]) -> relax.VarBinding:
         """The call of a function that computes the members of a group; the function is new, or an equal one."""
-        func, args = outline(members)
-        name = self.add(func, [_kernel_name(b) for b in members])
+        args: tuple[relax.Expr, ...] = tuple(_inputs(members))
+        looks = _looks(members, args)
+        callee = self._callees.get(looks)
+        if callee is None:
+            func, args = outline(members)
+            name = self.add(func, [_kernel_name(b) for b in members])
+            callee = self._callees[looks] = relax.GlobalVar(name, func.struct_info)
         last = members[-1]
-        callee = relax.GlobalVar(name, func.struct_info)
         call = relax.Call(callee, args, EMPTY, (), last.var.struct_info, span=last.value.span)
         return last.replace(value=call)
 
@@ -191,13 +196,7 @@ def outline(
     Symbolic dimensions that no argument defines are handed over as one shape. Constants are arguments, unless they are
     of one element or `bind_constants` is set.
     """
-    own = {b.var for b in members}
-    inputs: dict[relax.Expr, None] = {}
-    for binding in members:
-        for arg in operands(binding.value):
-            inside = isinstance(arg, relax.Constant) and (bind_constants or scalar_constant(arg))
-            if arg not in own and isinstance(arg, (relax.Var, relax.Constant)) and not inside:
-                inputs[arg] = None
+    inputs = _inputs(members, bind_constants)
     infos = tuple(arg.struct_info or OBJECT for arg in inputs)
     symbols = _Symbols()
     for binding in members:
@@ -227,6 +226,51 @@ def outline(
     seq = relax.SeqExpr((relax.DataflowBlock(tuple(body)),), result)
     span = members[-1].span
     return relax.Function(tuple(params), seq, result.struct_info, True, attrs, span=span), args
+
+
+def _inputs(members: Sequence[relax.VarBinding], bind_constants: bool = False) -> dict[relax.Expr, None]:
+    """The variables and constants that a group needs, in order; but for constants that go into its function."""
+    own = {b.var for b in members}
+    found: dict[relax.Expr, None] = {}
+    for binding in members:
+        for arg in operands(binding.value):
+            inside = isinstance(arg, relax.Constant) and (bind_constants or scalar_constant(arg))
+            if arg not in own and isinstance(arg, (relax.Var, relax.Constant)) and not inside:
+                found[arg] = None
+    return found
+
+
+def _looks(members: Sequence[relax.VarBinding], inputs: Sequence[relax.Expr]) -> object:
+    """Something that is equal for groups of kernels whose functions are equal: what they take, and of each kernel its
+    name, operands and result. For a group in which there is anything but kernels of known dimensions it is unique."""
+    places: dict[relax.Expr, int] = {arg: at for at, arg in enumerate(inputs)}
+    parts = [_extent(arg.struct_info) for arg in inputs]
+    for binding in members:
+        value = binding.value
+        if isinstance(value, relax.TupleGetItem):
+            looks: object = _operand(value.tuple_value, places), value.index
+        elif isinstance(value, relax.Call) and value.op == relax.Op("call_tir") and not value.attrs:
+            _, packed, *symbols = value.args
+            fields = packed.fields if isinstance(packed, relax.Tuple) and not symbols else (packed,)
+            made = tuple(map(_extent, value.sinfo_args))
+            looks = _kernel_name(binding) or object(), tuple([_operand(f, places) for f in fields]), made
+        else:
+            looks = object()
+        parts += [looks, _extent(binding.var.struct_info)]
+        places[binding.var] = len(places)
+    return tuple(parts)
+
+
+def _extent(info: StructInfo | None) -> object:
+    if isinstance(info, TensorStructInfo) and info.ground:
+        return info.dtype, info.shape, info.ndim
+    return tuple(map(_extent, info.fields)) if isinstance(info, TupleStructInfo) else object()
+
+
+def _operand(arg: relax.Expr, places: Mapping[relax.Expr, int]) -> object:
+    if isinstance(arg, relax.Constant) and arg not in places:  # one that goes into the function
+        return _extent(arg.struct_info), arg.data.tobytes()
+    return places.get(arg, object())
 
 
 def _name(arg: relax.Expr) -> str:

@@ -101,6 +101,16 @@ class FuseTransposeMatmul(Pass):
 
 
 class _Joiner(Joiner):
+    def __init__(self, mod: IRModule, ctx: PassContext) -> None:
+        super().__init__(mod, ctx)
+        self._permuting: dict[str, bool] = {}
+
+    def permutes(self, name: str, func: PrimFunc) -> bool:
+        """Whether a kernel copies its input with the axes in another order; each is looked at once."""
+        if name not in self._permuting:
+            self._permuting[name] = _permutes(func)
+        return self._permuting[name]
+
     @on(relax.DataflowBlock)
     def dataflow_block(self, node: relax.DataflowBlock) -> relax.DataflowBlock:
         """A dataflow block: which contractions read a permuted matrix that nobody else reads?"""
@@ -113,7 +123,7 @@ class _Joiner(Joiner):
                 made.append(binding)
                 continue
             alone = isinstance(binding.var, relax.DataflowVar) and self.uses[binding.var] == 1
-            if alone and _permutes(found[1]) and not self.written & {binding.var, *_args(binding)}:
+            if alone and self.permutes(*found) and not self.written & {binding.var, *_args(binding)}:
                 permuted[binding.var] = binding
             contracts = self.kernels.kind(*found) is OpPattern.OUT_EWISE_FUSABLE
             args = [(p, permuted[a]) for p, a in zip(found[1].params, _args(binding)) if contracts and a in permuted]

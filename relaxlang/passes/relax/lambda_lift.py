@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from relaxlang.analysis.uses import expressions
 from relaxlang.base.record import record
 from relaxlang.ir import prim, relax
 from relaxlang.ir.attrs import EMPTY
@@ -55,8 +56,9 @@ class LambdaLift(Pass):
     def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
         functions: dict[str, AnyFunc] = dict(mod.functions)
         for name, func in mod.relax_functions():
-            lifter = _Lifter(functions, name)
-            functions[name] = func.replace(body=lifter(func.body))
+            if any(isinstance(e, relax.Function) for e in expressions(func.body)):
+                lifter = _Lifter(functions, name)
+                functions[name] = func.replace(body=lifter(func.body))
         return mod.with_functions(functions)
 
 
