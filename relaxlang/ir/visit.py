@@ -32,7 +32,8 @@ GROUND: frozenset[type] = frozenset(
 )
 """The classes of which nodes may be ground, with all that is in them then."""
 WITHOUT_STATEMENTS = (
-    PrimExpr, prim.CommReducer, tir.Buffer, tir.Range, tir.BufferRegion, tir.MatchBufferRegion, tir.IterVar
+    PrimExpr, prim.CommReducer, tir.Buffer, tir.Range, tir.BufferRegion, tir.MatchBufferRegion, tir.IterVar,
+    tir.BufferStore, tir.Evaluate,
 )  # fmt: skip
 """The classes of TensorIR below which there is no statement."""
 

@@ -185,22 +185,6 @@ def hands_on(state: State, loop: For) -> tuple[BlockRealize, Buffer] | None:
     return None
 
 
-def hands_on_buffer(state: State, loop: For, buffer: Buffer, users: Sequence[BlockRealize], analyzer: Analyzer) -> bool:
-    """Whether an iteration of the loop may read elements of the buffer that it has not written before; `users` are all
-    blocks that use it, in program order. An update of what another block initialised counts as covered by that."""
-    written: list[list[IntSet]] = []
-    for user in users:
-        for region in user.block.reads or ():
-            if region.buffer is buffer:
-                read = box_under(state, user, region.region, loop, analyzer)
-                if not any(holds(read, box, buffer, analyzer) for box in written):
-                    return True
-        for region in user.block.writes or ():
-            if region.buffer is buffer:
-                written.append(box_under(state, user, region.region, loop, analyzer))
-    return False
-
-
 def require_independent(state: State, loop: For, what: str) -> None:
     """RLX1007 unless the iterations of a loop may run in any order and at once."""
     name = loop.loop_var.name

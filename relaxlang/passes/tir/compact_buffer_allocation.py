@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import NamedTuple
 
 from relaxlang.arith.analyzer import Analyzer
 from relaxlang.arith.intervals import IntSet, union
@@ -20,7 +20,7 @@ from relaxlang.ir.tir import (
 )
 from relaxlang.ir.visit import Rewriter, Visitor, free_vars, on
 from relaxlang.passes.base import PassContext, PrimFuncPass
-from relaxlang.schedule.checks import box_under, hands_on_buffer
+from relaxlang.schedule.checks import box_under, holds
 from relaxlang.schedule.state import TRUE, State, normalized
 from relaxlang.schedule.stmts import walk_stmts
 
@@ -109,9 +109,10 @@ def _compact(state: State, scope_name: str, buffer: Buffer, known: _Users) -> tu
     analyzer = state.analyzer()
     for around in [*state.loops_around(home), home]:
         analyzer.bind(around.loop_var, Range(around.min, around.extent))
-    if hands_on_buffer(state, home, buffer, users, analyzer):
+    accesses = _accesses(state, home, buffer, users, analyzer)
+    if _hands_on(accesses, buffer, analyzer):
         return None
-    lows, extents = _box(state, home, buffer, users, analyzer)
+    lows, extents = _box(state, buffer, accesses, analyzer)
     inside = all(isinstance(e, IntImm) for e in extents)
     if not inside and all(a is b for a, b in zip(extents, buffer.shape)):
         return None
@@ -216,26 +217,46 @@ def _reduced_over(realize: BlockRealize) -> list[Var]:
     return free_vars(tuple(value for axis, value in axes if axis.kind != "spatial"))
 
 
-def _boxes(
-    state: State, home: For, buffer: Buffer, users: list[BlockRealize], analyzer: Analyzer
-) -> Iterator[list[IntSet]]:
-    for user in users:
-        for region in (*(user.block.reads or ()), *(user.block.writes or ())):
-            if region.buffer is buffer:
-                yield box_under(state, user, region.region, home, analyzer)
+class _Access(NamedTuple):
+    """What a block reads or writes of a buffer in one iteration of a loop."""
+
+    writes: bool
+    box: list[IntSet]
+
+
+def _accesses(state: State, home: For, buffer: Buffer, users: list[BlockRealize], analyzer: Analyzer) -> list[_Access]:
+    """The accesses of the blocks that use a buffer, in program order; of each, what it reads before what it writes."""
+    return [
+        _Access(writes, box_under(state, user, region.region, home, analyzer))
+        for user in users
+        for writes, regions in ((False, user.block.reads), (True, user.block.writes))
+        for region in regions or ()
+        if region.buffer is buffer
+    ]
+
+
+def _hands_on(accesses: list[_Access], buffer: Buffer, analyzer: Analyzer) -> bool:
+    """Whether an iteration may read elements of the buffer that it has not written before. An update of what another
+    block initialised counts as covered by that."""
+    written: list[list[IntSet]] = []
+    for access in accesses:
+        if access.writes:
+            written.append(access.box)
+        elif not any(holds(access.box, box, buffer, analyzer) for box in written):
+            return True
+    return False
 
 
 def _box(
-    state: State, home: For, buffer: Buffer, users: list[BlockRealize], analyzer: Analyzer
+    state: State, buffer: Buffer, accesses: list[_Access], analyzer: Analyzer
 ) -> tuple[list[PrimExpr], list[PrimExpr]]:
     """Where the part begins that an iteration uses, and its extents; whole dimensions where that is not known."""
     lows: list[PrimExpr] = []
     extents: list[PrimExpr] = []
-    loops = {s.loop_var for s in state.loops.values()}
-    for dim, sets in zip(buffer.shape, zip(*_boxes(state, home, buffer, users, analyzer))):
-        low, high = union(list(sets), analyzer)
+    for dim, sets in zip(buffer.shape, zip(*(access.box for access in accesses))):
+        low, high = union(sets, analyzer)
         extent = None if low is None or high is None else analyzer.simplify(high - low + 1)
-        unknown = extent is None or low is None or bool(loops & set(free_vars(extent)))
+        unknown = extent is None or low is None or any(var in state.loops for var in free_vars(extent))
         # A register tile keeps its size beyond the edge of a smaller buffer: its rows must not overlap.
         padded = buffer.scope == "local" and isinstance(extent, IntImm)
         if unknown or low is None or extent is None or (not padded and analyzer.can_prove(extent >= dim)):

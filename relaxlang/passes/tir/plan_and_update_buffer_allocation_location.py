@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from relaxlang.base.record import record
 from relaxlang.ir.prim import BOOL, BufferLoad, IntImm, Var
 from relaxlang.ir.tir import Block, BlockRealize, Buffer, BufferRegion, BufferStore, For, PrimFunc, Stmt
@@ -63,13 +65,13 @@ class _Plan(Rewriter):
         parallel = any(isinstance(stmt, For) and stmt.kind == "parallel" for stmt in walk_stmts(node.body))
         if not node.alloc_buffers or not parallel:
             return self.below(node)
-        homes = _Homes()
+        homes = _Homes(node.alloc_buffers)
         for part in (node.init, node.body):
             if part is not None:
                 homes(part)
         kept = []
         for buffer in node.alloc_buffers:
-            loops = homes.found.get(buffer.data, set())
+            loops = homes.found[buffer.data]
             home = next(iter(loops)) if len(loops) == 1 else None
             if home is None:
                 kept.append(buffer)
@@ -89,15 +91,18 @@ class _Plan(Rewriter):
 
 
 class _Homes(Visitor):
-    """Collects, for each pointer, the outermost parallel loops around its uses (by identity; None: none)."""
+    """Collects, for the pointer of each buffer, the outermost parallel loops around its uses (by identity; None:
+    none), until it is clear that no one loop holds all of them."""
 
-    def __init__(self) -> None:
-        self.found: dict[Var, set[int | None]] = {}
+    def __init__(self, buffers: Iterable[Buffer]) -> None:
+        self.found: dict[Var, set[int | None]] = {buffer.data: set() for buffer in buffers}
         self.loop: int | None = None
 
     @on(For)
     def enter(self, node: For) -> None:
         """A loop; its bounds are outside."""
+        if all(len(loops) > 1 or None in loops for loops in self.found.values()):
+            return
         if node.kind != "parallel" or self.loop is not None:
             self.below(node)
             return
@@ -110,10 +115,12 @@ class _Homes(Visitor):
     @on(BufferLoad, BufferStore, BufferRegion)
     def access(self, node: BufferLoad | BufferStore | BufferRegion) -> None:
         """A load, a store, or a stated region."""
-        self.found.setdefault(node.buffer.data, set()).add(self.loop)
+        self.use(node.buffer.data)
         self.below(node)
 
     @on(Var)
-    def var(self, node: Var) -> None:
+    def use(self, node: Var) -> None:
         """A variable, which may be a pointer."""
-        self.found.setdefault(node, set()).add(self.loop)
+        loops = self.found.get(node)
+        if loops is not None:
+            loops.add(self.loop)

@@ -11,7 +11,7 @@ from relaxlang.base.record import record
 from relaxlang.ir import prim
 from relaxlang.ir.prim import BOOL, BufferLoad, IntImm, PrimExpr, Var
 from relaxlang.ir.tir import Buffer, BufferStore, For, IfThenElse, LetStmt, PrimFunc, Range, SeqStmt, Stmt
-from relaxlang.ir.visit import Rewriter, conjuncts, free_vars, on, substitute, walk
+from relaxlang.ir.visit import Rewriter, Visitor, conjuncts, free_vars, on, substitute, walk
 from relaxlang.passes.base import PassContext, PrimFuncPass
 from relaxlang.schedule.stmts import walk_stmts
 
@@ -94,11 +94,12 @@ def _widened(loop: For, around: Sequence[For]) -> Stmt:
         raise _NoVectorForm(f"it has {lanes} iterations; vectors have from 2 to {MOST_LANES} lanes")
     if not isinstance(loop.step, IntImm) or loop.step.value != 1:
         raise _NoVectorForm("its step is not 1")
-    accesses = [node for node in walk(loop.body) if isinstance(node, (BufferLoad, BufferStore))]
-    if _exchange(accesses):
+    found = _Accesses()
+    found(loop.body)
+    if _exchange(found.loads, found.stores):
         raise _NoVectorForm("it stores to memory that it uses at another place, so that iterations might meet")
     of = loop.loop_var.dtype
-    loaded = {node.buffer.data for node in accesses if isinstance(node, BufferLoad)}
+    loaded = {load.buffer.data for load in found.loads}
     ramp = prim.Ramp(prim.cast(loop.min, of), IntImm(of, 1), lanes)
     vector: Stmt = _Widen(loop, ramp, loaded, around)(loop.body)
     return vector
@@ -384,13 +385,32 @@ def _runs(loop: For) -> bool:
     return isinstance(loop.extent, IntImm) and loop.extent.value > 0
 
 
-def _exchange(accesses: Sequence[BufferLoad | BufferStore]) -> bool:
+class _Accesses(Visitor):
+    """Collects loads and stores."""
+
+    def __init__(self) -> None:
+        self.loads: list[BufferLoad] = []
+        self.stores: list[BufferStore] = []
+
+    @on(BufferLoad)
+    def load(self, node: BufferLoad) -> None:
+        """A load."""
+        self.loads.append(node)
+        self.below(node)
+
+    @on(BufferStore)
+    def store(self, node: BufferStore) -> None:
+        """A store."""
+        self.stores.append(node)
+        self.below(node)
+
+
+def _exchange(loads: Sequence[BufferLoad], stores: Sequence[BufferStore]) -> bool:
     """Whether memory is stored to and used at different places, so that lanes might meet."""
-    stores: dict[Var, set[tuple[PrimExpr, ...]]] = {}
-    for one in accesses:
-        if isinstance(one, BufferStore):
-            stores.setdefault(one.buffer.data, set()).add(one.indices)
-    for one in accesses:
-        if isinstance(one, BufferLoad) and one.buffer.data in stores and stores[one.buffer.data] != {one.indices}:
+    places: dict[Var, set[tuple[PrimExpr, ...]]] = {}
+    for store in stores:
+        places.setdefault(store.buffer.data, set()).add(store.indices)
+    for load in loads:
+        if load.buffer.data in places and places[load.buffer.data] != {load.indices}:
             return True
-    return any(len(places) > 1 for places in stores.values())
+    return any(len(different) > 1 for different in places.values())
