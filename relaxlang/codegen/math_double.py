@@ -9,10 +9,13 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable
-from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from relaxlang.codegen.algebra import Num
 from relaxlang.codegen.math_single import clamp
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 _ROUND = 1.5 * 2.0**52
 _EXP = tuple(1.0 / math.factorial(k) for k in range(12))
@@ -168,6 +171,7 @@ _FIRST = 127 + 20
 
 def _inverse_half_pi() -> Fraction:
     """2 / pi to some 320 bits, by Machin's formula."""
+    from fractions import Fraction
 
     def arccot(n: int) -> Fraction:
         total, sign, power, scale = 0, 1, (1 << 400) // n, 1
@@ -182,6 +186,8 @@ def _inverse_half_pi() -> Fraction:
 def reduction_table() -> bytes:
     """For each exponent e from `_FIRST` to 254: 2**(e - 150) * 2/pi modulo 4 as two doubles, of which the first is a
     multiple of 2**-27, so that its product with a 24-bit mantissa is exact."""
+    from fractions import Fraction
+
     ratio, table = _inverse_half_pi(), bytearray()
     for exponent in range(_FIRST, 255):
         value = ratio * Fraction(2) ** (exponent - 150) % 4

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import subprocess
 import sys
 from functools import lru_cache
 
@@ -78,6 +77,8 @@ def _remembered(*parts: str) -> str:
 
 def _run(triple: str, cpu: str, features: str) -> str | None:
     """LLVM's complaints in a trial; None when there can be no trial."""
+    import subprocess  # takes 3 ms, and few builds get here
+
     command = [sys.executable, "-c", _TRIAL, triple, cpu, features]
     try:
         made = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)

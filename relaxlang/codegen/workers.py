@@ -10,17 +10,20 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from relaxlang.base.config import config
 from relaxlang.base.diagnostics import RelaxlangError
 from relaxlang.codegen import cache, compile
 from relaxlang.codegen.target import Target
+
+if TYPE_CHECKING:
+    import subprocess
 
 Job = tuple[str, Target]
 """An IR text and the target to compile it for."""
@@ -106,6 +109,8 @@ def _shares(missing: dict[Job, float], workers: int) -> list[list[Job]]:
 def _start(path: str, share: list[Job]) -> subprocess.Popen[bytes]:
     with open(path, "w", encoding="utf-8") as file:
         json.dump({"path": sys.path, "jobs": [[text, str(target)] for text, target in share]}, file)
+    import subprocess  # takes 3 ms, and few builds get here
+
     silent = subprocess.DEVNULL
     return subprocess.Popen([sys.executable, "-c", _WORKER, path], stdin=silent, stdout=silent, stderr=silent)
 

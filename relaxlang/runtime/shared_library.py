@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import ctypes.util
 import os
 from functools import cache
 from importlib.util import find_spec
@@ -49,7 +48,7 @@ def open_library(name: str, user: str) -> Library:
     if name == BLAS:
         return blas(user)
     why = "there is no file or library of that name"
-    for candidate in dict.fromkeys(filter(None, (name, None if os.sep in name else ctypes.util.find_library(name)))):
+    for candidate in dict.fromkeys(filter(None, (name, None if os.sep in name else _found(name)))):
         fault = fault_of_library(candidate) if os.sep in candidate else ""
         if fault:
             fail("RLX6038", f"{user} needs the library `{name}`, which can't be opened: {fault}")
@@ -102,5 +101,12 @@ def _candidates() -> list[str]:
         package = Path(spec.origin).parent
         for folder in (package / "lib", package.parent / f"{wheel}.libs", package / ".dylibs"):
             paths += sorted(str(p) for p in folder.glob("*openblas*") if p.suffix in (".so", ".dylib", ".dll"))
-    paths += filter(None, (ctypes.util.find_library(name) for name in _SYSTEM))
+    paths += filter(None, map(_found, _SYSTEM))
     return paths
+
+
+def _found(name: str) -> str | None:
+    """Where the system has a library."""
+    from ctypes.util import find_library  # it imports what runs other programs
+
+    return find_library(name)

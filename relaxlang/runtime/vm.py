@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from relaxlang.base.diagnostics import fail
 from relaxlang.runtime import checks
-from relaxlang.runtime.bench import BenchmarkResult, measure
 from relaxlang.runtime.device import Device, as_device
 from relaxlang.runtime.errors import unknown_function
 from relaxlang.runtime.executable import Executable, VMFunction
@@ -20,6 +19,7 @@ from relaxlang.runtime.observe import KernelProfile, KernelRun
 from relaxlang.runtime.params import bind, expectations
 
 if TYPE_CHECKING:
+    from relaxlang.runtime.bench import BenchmarkResult
     from relaxlang.runtime.bytecode import Bytecode, Frame
     from relaxlang.runtime.profile import ProfileReport
 
@@ -157,6 +157,8 @@ class VirtualMachine:
         self, name: str, device: Device | None = None, number: int = 10, repeat: int = 1
     ) -> Callable[..., BenchmarkResult]:
         """A function that calls `name` with its arguments `repeat` times `number` times and gives seconds per call."""
+        from relaxlang.runtime.bench import measure
+
         as_device(device)
         function = self[name]
         return lambda *args: measure(function, args, number, repeat)

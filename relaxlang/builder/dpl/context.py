@@ -16,6 +16,7 @@ from relaxlang.builder.dpl.patterns import (
     TuplePattern,
 )
 from relaxlang.builder.dpl.state import State, Values
+from relaxlang.builder.operands import operands
 from relaxlang.ir import relax
 from relaxlang.ir.visit import walk
 
@@ -121,21 +122,6 @@ class PatternContext:
             if edge.only and (uses.get(producer) != [consumer] or not isinstance(producer, relax.DataflowVar)):
                 return False
         return True
-
-
-def operands(value: relax.Expr) -> list[relax.Expr]:
-    """The operands of what a variable is bound to, in order; fields of tuples among them are taken one by one."""
-    found: list[relax.Expr] = []
-    work: list[relax.Expr] = list(reversed(value.args)) if isinstance(value, relax.Call) else [value]
-    while work:
-        node = work.pop()
-        if isinstance(node, relax.Tuple):
-            work += reversed(node.fields)
-        elif isinstance(node, relax.TupleGetItem):
-            work.append(node.tuple_value)
-        elif not isinstance(node, (relax.GlobalVar, relax.ExternFunc)):
-            found.append(node)
-    return found
 
 
 def users(block: relax.BindingBlock) -> dict[relax.Var, list[relax.Var]]:

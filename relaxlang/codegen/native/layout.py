@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import sys
-import sysconfig
 from functools import lru_cache
 from typing import Any
 
@@ -65,10 +64,9 @@ def supported() -> bool:
     """Whether this process can run native programs."""
     return (
         sys.implementation.name == "cpython"
-        and not sysconfig.get_config_var("Py_GIL_DISABLED")
         and sys.byteorder == "little"
         and ctypes.sizeof(ctypes.c_void_p) == WORD
-        and object.__basicsize__ == 2 * WORD
+        and object.__basicsize__ == 2 * WORD  # it is twice that in a Python without the global lock
         and np.ndarray.__basicsize__ == HANDLER + WORD
         and all(_agrees(probe) for probe in _probes())
         and _handler_agrees()

@@ -9,7 +9,7 @@ from relaxlang.analysis.fusion import MAX_DEPTH, Graph, Kernels, Node, Partition
 from relaxlang.base.diagnostics import fail
 from relaxlang.base.record import record
 from relaxlang.base.suggest import did_you_mean
-from relaxlang.builder.dpl.context import operands
+from relaxlang.builder.operands import operands
 from relaxlang.ir import prim, relax
 from relaxlang.ir.attrs import EMPTY, Attrs
 from relaxlang.ir.equal_functions import EqualFunctions

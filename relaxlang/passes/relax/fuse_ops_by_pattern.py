@@ -8,9 +8,10 @@ from typing import Any
 from relaxlang.analysis.alias import overwritten
 from relaxlang.base.diagnostics import fail
 from relaxlang.base.record import record
-from relaxlang.builder.dpl.context import operands, users
+from relaxlang.builder.dpl.context import users
 from relaxlang.builder.dpl.patterns import CallPattern, Pattern, TupleGetItemPattern, TuplePattern
 from relaxlang.builder.dpl.state import State
+from relaxlang.builder.operands import operands
 from relaxlang.ir import relax
 from relaxlang.ir.attrs import EMPTY, Attrs
 from relaxlang.ir.module import AnyFunc, IRModule

@@ -23,6 +23,7 @@ from relaxlang.ir.tir import Block, BlockRealize, IfThenElse, PrimFunc, Stmt
 from relaxlang.schedule.access import fill_regions
 from relaxlang.schedule.rules.analysis import is_plain, update_of, work
 from relaxlang.schedule.rules.contraction import schedule_contraction
+from relaxlang.schedule.rules.convolution import find_convolution
 from relaxlang.schedule.rules.dot_products import words_of_bytes
 from relaxlang.schedule.rules.inline import inline_all
 from relaxlang.schedule.rules.lanes import try_in_lanes
@@ -34,7 +35,6 @@ from relaxlang.schedule.rules.row_blocks import compute_in_row_blocks, few_colum
 from relaxlang.schedule.rules.rows import schedule_row_stages, schedule_rows
 from relaxlang.schedule.rules.spatial import schedule_spatial
 from relaxlang.schedule.rules.turned import schedule_turned
-from relaxlang.schedule.rules.winograd import schedule_winograd
 from relaxlang.schedule.schedule import Schedule
 from relaxlang.schedule.state import TRUE, normalized
 from relaxlang.schedule.stmts import walk_stmts
@@ -62,7 +62,7 @@ def _scheduled(func: PrimFunc, processor: Processor, least: int, winograd: bool)
         return func
     inline_all(sch)
     for name in _sums(sch) if winograd else ():
-        _try(sch, schedule_winograd, name, processor)
+        _try_winograd(sch, name, processor)
     for name in _sums(sch):
         _try(sch, words_of_bytes, name, processor)
     rules = (
@@ -78,6 +78,13 @@ def _scheduled(func: PrimFunc, processor: Processor, least: int, winograd: bool)
     if few is None:
         return _function(blocked)
     return _either(few, _stage_by_stage(sch, processor), _function(blocked))
+
+
+def _try_winograd(sch: Schedule, name: str, processor: Processor) -> None:
+    if find_convolution(sch.state.blocks[name]) is not None:
+        from relaxlang.schedule.rules.winograd import schedule_winograd  # most programs have no convolution
+
+        _try(sch, schedule_winograd, name, processor)
 
 
 def _either(condition: PrimExpr, one: PrimFunc, other: PrimFunc) -> PrimFunc:

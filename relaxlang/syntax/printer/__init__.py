@@ -22,7 +22,6 @@ from relaxlang.base.suggest import did_you_mean
 from relaxlang.ir import prim, relax, struct_info, tir
 from relaxlang.ir.module import IRModule
 from relaxlang.syntax import spellings
-from relaxlang.syntax.coloring import colored
 from relaxlang.syntax.document import Rendered, render
 from relaxlang.syntax.printer import blocks, exprs, modules, prim_funcs, relax_bindings, relax_exprs, stmts, types
 from relaxlang.syntax.printer.core import EMITTERS, Options, Printer
@@ -58,9 +57,15 @@ def script(
         place = rendered.find(target)
         if place is not None:
             text = rendered.underlined(place, context)
-            return colored(text) if color else text
+            return _colored(text) if color else text
     text = rendered.text if _is_block(node) else rendered.text.rstrip("\n")
-    return colored(text) if color else text
+    return _colored(text) if color else text
+
+
+def _colored(text: str) -> str:
+    from relaxlang.syntax.coloring import colored  # it has much to import, and is for people at a terminal
+
+    return colored(text)
 
 
 def render_node(node: Any, *, positions: bool = False, **options: Any) -> Rendered:
