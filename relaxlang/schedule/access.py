@@ -157,6 +157,8 @@ class _Accesses(Visitor):
         return [self._set(r.min, r.min + r.extent - 1) for r in region]
 
     def _set(self, first: PrimExpr, last: PrimExpr) -> IntSet:
+        if first is last and isinstance(first, (Var, IntImm)) and first not in self.inner:
+            return IntSet(first, last)
         if any(isinstance(n, BufferLoad) for e in (first, last) for n in _parts(e)):
             return IntSet(None, None)
         used = [v for v in free_vars((first, last)) if v in self.inner]
