@@ -19,7 +19,7 @@ from relaxlang.syntax.comptime import Scope
 from relaxlang.syntax.parser import parse_surface
 
 _OPERATOR = re.compile(r"^@R\.op(?:\(\s*\"([\w.]+)\"[^\n]*\)|\([^\n]*\))?[ \t]*\n(?:@[^\n]*\n)*def (\w+)", re.MULTILINE)
-_SUGAR = re.compile(r"^@R\.op\([^\n]*\bsugar=\"([^\n\"]+)\"[^\n]*\)[ \t]*\n(?:@[^\n]*\n)*def (\w+)", re.MULTILINE)
+_SUGAR = re.compile(r"@R\.op\([^\n]*\bsugar=\"([^\n\"]+)\"")
 
 
 class Library:
@@ -33,10 +33,13 @@ class Library:
         self._lock = threading.RLock()
         self._texts = {path: path.read_text(encoding="utf-8") for path in sorted(folder.rglob("*.rlx"))}
         self._index: dict[str, Path] = {}
+        self._sugar: dict[str, str] = {}
         for path, text in self._texts.items():
             for match in _OPERATOR.finditer(text):
                 self._index[match[1] or match[2]] = path
-        self._sugar = {m[1]: m[2] for text in self._texts.values() for m in _SUGAR.finditer(text)}
+                symbol = _SUGAR.match(match[0])
+                if symbol is not None:
+                    self._sugar[symbol[1]] = match[2]
         self._prefixes = {n[:k] for n in self._index for k, c in enumerate(n) if c == "."}
         self._loaded: dict[str, OpDef] = {}
         self._files: dict[Path, _File] = {}

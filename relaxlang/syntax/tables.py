@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from relaxlang.base.resources import grammar_text, keep_made, read_made, resource_dir
 from relaxlang.base.version import __version__
 
-_FORMAT = "1"  # of the cached JSON; raise it whenever `_to_json` changes
+_FORMAT = "2"  # of the cached JSON; raise it whenever `_to_json` changes
 
 # What a rule does with the values of its symbols.
 PASS = 0  # one symbol, handed on: `?sum: product`
@@ -75,11 +75,6 @@ def load_tables(files: tuple[str, ...], starts: tuple[str, ...]) -> Tables:
 def _from_json(data: dict[str, Any]) -> Tables:
     names: list[str] = data["names"]
     rows = [dict(zip(map(names.__getitem__, row[::2]), row[1::2], strict=True)) for row in data["rows"]]
-    symbols = [""] * len(rows)
-    for row in rows:
-        for symbol, action in row.items():
-            if action > 0:
-                symbols[action - 1] = symbol
     for end in data["ends"].values():
         rows[end]["$END"] = end + 1  # accepting is a shift, after which there are no more tokens
     rules = [
@@ -94,7 +89,7 @@ def _from_json(data: dict[str, Any]) -> Tables:
         [(name, pattern) for name, pattern in data["patterns"]],
         data["words"],
         frozenset(data["ignored"]),
-        symbols,
+        [names[symbol] if symbol >= 0 else "" for symbol in data["symbols"]],
         {},
     )
 
@@ -110,16 +105,20 @@ def _to_json(grammar: str, starts: tuple[str, ...]) -> dict[str, Any]:
     state_of = {state: i for i, state in enumerate(table.states)}
     names: dict[str, int] = {}
     rows = []
+    symbols = [-1] * len(table.states)
     for actions in table.states.values():
         row: list[int] = []
         for symbol, (action, argument) in actions.items():
-            row.append(names.setdefault(symbol, len(names)))
-            row.append(state_of[argument] + 1 if action is Shift else -1 - numbers[argument])
+            number = names.setdefault(symbol, len(names))
+            row += (number, state_of[argument] + 1 if action is Shift else -1 - numbers[argument])
+            if action is Shift:
+                symbols[state_of[argument]] = number
         rows.append(row)
     terminals = sorted(parser.terminals, key=lambda t: -t.priority)
     return {
         "names": list(names),
         "rows": rows,
+        "symbols": symbols,
         "rules": [_rule(rule) for rule in parser.rules],
         "starts": {name: state_of[state] for name, state in table.start_states.items()},
         "ends": {name: state_of[state] for name, state in table.end_states.items()},
