@@ -40,7 +40,7 @@ def transform_layout(
 def _shape(
     state: State, realize: BlockRealize, old: Buffer, index_map: IndexMap, injective: bool
 ) -> tuple[PrimExpr, ...]:
-    known = _rearranged(old, index_map)
+    known = rearranged(old, index_map)
     if known is not None:
         return known
     analyzer = state.analyzer()
@@ -55,7 +55,7 @@ def _shape(
     return shape
 
 
-def _rearranged(old: Buffer, index_map: IndexMap) -> tuple[PrimExpr, ...] | None:
+def rearranged(old: Buffer, index_map: IndexMap) -> tuple[PrimExpr, ...] | None:
     """The new shape for a map that puts the dimensions into another order, and perhaps takes multiples of a number
     apart into a quotient and a remainder: it is one to one. None for other maps."""
     if len(index_map.initial_indices) != old.ndim:

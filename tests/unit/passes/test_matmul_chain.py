@@ -10,7 +10,10 @@ from checking import module
 
 import relaxlang
 from relaxlang.ir.module import IRModule
+from relaxlang.ir.tir import PrimFunc
 from relaxlang.passes.pipelines import OPTIMIZATION
+from relaxlang.passes.relax import fuse_matmul_chain
+from relaxlang.schedule.rules import row_blocks
 
 FUSED = ",".join(OPTIMIZATION[: OPTIMIZATION.index("fuse-matmul-chain") + 1])
 
@@ -86,3 +89,34 @@ def test_scores_that_are_used_again_stay() -> None:
         """
     )
     assert kernels(mod) == 0
+
+
+def layers(length: int) -> IRModule:
+    """Two layers of the same kernels."""
+    return module(
+        f"""
+        @R.function
+        def main(q: R.Tensor((8, 40, 8), "float32"), k: R.Tensor((8, 8, {length}), "float32"),
+                 v: R.Tensor((8, {length}, 8), "float32")):
+            with R.dataflow():
+                p = R.matmul(R.nn.softmax(R.matmul(q, k)), v)
+                y = R.matmul(R.nn.softmax(R.matmul(p, k)), v)
+                R.output(y)
+            return y
+        """
+    )
+
+
+@pytest.mark.parametrize("length, questions, joined", [(600, 1, 1), (40, 0, 0)])
+def test_layers_that_are_alike_are_asked_about_once(
+    length: int, questions: int, joined: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[PrimFunc] = []
+
+    def takes_pieces(func: PrimFunc) -> bool:
+        asked.append(func)
+        return row_blocks.takes_pieces(func)
+
+    monkeypatch.setattr(fuse_matmul_chain, "takes_pieces", takes_pieces)
+    assert kernels(layers(length)) == joined
+    assert len(asked) == questions

@@ -9,7 +9,7 @@ from relaxlang.ir.module import IRModule
 from relaxlang.ir.prim import HANDLE, INT64, IntImm, PrimExpr, Var
 from relaxlang.ir.tir import For, PrimFunc, Stmt
 from relaxlang.schedule.rules.statements import buffer, load, store, turned_copies
-from relaxlang.schedule.state import walk_stmts
+from relaxlang.schedule.stmts import walk_stmts
 
 
 def turned(wide: int, count: int, to_lines: bool) -> PrimFunc:

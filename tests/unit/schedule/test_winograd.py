@@ -12,11 +12,12 @@ import relaxlang
 from relaxlang.codegen import build_kernels, get_num_threads, load_kernels, set_num_threads
 from relaxlang.interp import Interpreter
 from relaxlang.ir.module import IRModule
-from relaxlang.ir.tir import PrimFunc
+from relaxlang.ir.tir import For, PrimFunc
 from relaxlang.passes.pipelines import DEFAULT, pipeline
 from relaxlang.passes.relax.bind_params import bind_params
 from relaxlang.schedule.rules import Processor, schedule_function, winograd
 from relaxlang.schedule.rules.winograd_algebra import PAIRS
+from relaxlang.schedule.stmts import walk_stmts
 
 Array = np.ndarray[Any, Any]
 
@@ -193,3 +194,14 @@ def test_constant_weights_are_transformed_while_compiling() -> None:
     assert not any("layout" in name for name, _ in lowered.prim_funcs())
     plain = relaxlang.build(mod, pipeline=", ".join(DEFAULT).replace("schedule-cpu", "schedule-cpu{winograd=false}"))
     np.testing.assert_allclose(relaxlang.build(mod)["main"](x), plain["main"](x), rtol=1e-4, atol=1e-4)
+
+
+def test_products_of_equal_sizes_are_scheduled_once() -> None:
+    winograd._known_product.cache_clear()
+    sizes = (1, 64, 64, 14, 14)
+    one, other = (scheduled(module(sizes), Processor())["main"] for _ in range(2))
+    assert isinstance(one, PrimFunc) and isinstance(other, PrimFunc)
+    assert winograd._known_product.cache_info().misses == winograd._known_product.cache_info().hits == 1
+    assert one.script() == other.script()
+    loops = [{s.loop_var for s in walk_stmts(f.body) if isinstance(s, For)} for f in (one, other)]
+    assert loops[0] and loops[0].isdisjoint(loops[1])
