@@ -18,6 +18,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from relaxlang.base.config import config, usable_processors
 from relaxlang.base.diagnostics import DiagnosticError
 from relaxlang.base.fingerprint import has_additions
 from relaxlang.base.store import BUILDS, Stamp, key_of, this_boot
@@ -40,6 +41,8 @@ WORTHWHILE = 0.15
 """Seconds of reading and building from which on a program is kept."""
 OUTSIDE = 1 << 12
 """Bytes of a constant from which on it is mapped."""
+MANY = 32 << 20
+"""Bytes of constants that take longer to make room for than to start a thread."""
 WRITTEN = 60
 """Seconds after which an operating system has written to the disk what it keeps in memory of a file."""
 PIPELINES = frozenset({"default", "minimum", "O0", "O1", "O2", "O3"})
@@ -61,7 +64,11 @@ class Build:
 
     @contextmanager
     def memory(self) -> Iterator[None]:
-        """Within it constants are made where they will be kept."""
+        """Within it constants are made where they will be kept. Where there will be many, a thread makes room for them
+        meanwhile."""
+        room = self._origin.large
+        if room >= MANY and min(config.num_threads, usable_processors()) > 1 and self._draft is not None:
+            self._draft.prepare(room)
         with lasting_memory(self._take):
             yield
 

@@ -13,8 +13,8 @@ import mmap
 import os
 import sys
 import weakref
-from contextlib import suppress
-from threading import RLock
+from functools import cache
+from threading import RLock, Thread
 from typing import Any
 
 import numpy as np
@@ -56,6 +56,7 @@ class Draft:
         self._claimed = self._end = 0
         self._holes: dict[int, int] = {}  # where one begins and ends
         self._is_open = True
+        self._preparing: Thread | None = None
         self._lock = RLock()  # the garbage collector may give back in the middle of everything
 
     @staticmethod
@@ -81,12 +82,21 @@ class Draft:
         """A piece of at least `nbytes` bytes with undefined content, aligned to 64; None when the disk has no more."""
         size = nbytes + -nbytes % _ALIGN
         with self._lock:
+            claimed = self._claimed
             at = self._find(size) if self._is_open else None
             if at is None:
                 return None
             piece = np.ndarray.__new__(_Piece, size, np.uint8, self._view, at)
             piece._draft, piece._at = self, at
+            fresh = claimed, self._claimed
+        self._populate(*fresh)
         return piece
+
+    def prepare(self, nbytes: int) -> None:
+        """Let a thread have the first `nbytes` bytes ready before they are asked for."""
+        arguments = weakref.ref(self), min(nbytes, self._capacity)
+        self._preparing = Thread(target=_prepare, args=arguments, name="relaxlang-memory", daemon=True)
+        self._preparing.start()
 
     def offset(self, array: np.ndarray[Any, Any]) -> int | None:
         """Where in the file an array lies; None when it is elsewhere."""
@@ -98,7 +108,10 @@ class Draft:
         any more."""
         with self._lock:
             self._is_open = False
-        _protect(self._address, self._capacity)
+        if self._preparing is not None:
+            self._preparing.join()
+        # Nobody writes to this memory any more, by whatever mistake: other processes read it too.
+        _call("mprotect", self._address, self._capacity, mmap.PROT_READ)
         try:
             os.ftruncate(self._handle, self._end)
             return store.name_data(key, self._handle)
@@ -123,7 +136,7 @@ class Draft:
         return at
 
     def _claim(self, end: int) -> bool:
-        """Whether everything up to `end` is on the disk, now at the latest."""
+        """Whether everything up to `end` has room on the disk, now at the latest."""
         if end <= self._claimed:
             return True
         wanted = end + -end % (_STEP if end > _STEP else _FIRST_STEPS)
@@ -133,12 +146,15 @@ class Draft:
             os.posix_fallocate(self._handle, self._claimed, wanted - self._claimed)
         except OSError:
             return False
-        with suppress(OSError):  # an older kernel: then page by page, and small ones
-            if end > _STEP:
-                self._memory.madvise(mmap.MADV_HUGEPAGE)
-            self._memory.madvise(_POPULATE_WRITE, self._claimed, wanted - self._claimed)
         self._claimed = wanted
         return True
+
+    def _populate(self, start: int, end: int) -> None:
+        """Have the pages of what was claimed. Older kernels know nothing of it, and give them one by one."""
+        if start < end:
+            if end > _STEP:
+                _call("madvise", self._address, self._capacity, mmap.MADV_HUGEPAGE)
+            _call("madvise", self._address + start, end - start, _POPULATE_WRITE)
 
     def _give_back(self, at: int, size: int) -> None:
         """Take bytes back: one hole with those that it touches, or a nearer end."""
@@ -156,8 +172,25 @@ class Draft:
                 self._holes[at] = end
 
 
-def _protect(address: int, size: int) -> None:
-    """Let nobody write to this memory, by whatever mistake: other processes read it too."""
-    mprotect = ctypes.CDLL(None).mprotect
-    mprotect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
-    mprotect(address, size, mmap.PROT_READ)  # where that fails, arrays still are read-only
+def _prepare(known: weakref.ref[Draft], end: int) -> None:
+    """Claim and populate a draft step by step, as long as somebody needs it."""
+    while (draft := known()) is not None:
+        with draft._lock:
+            start = draft._claimed
+            if start >= end or not draft._is_open or not draft._claim(start + _STEP):
+                return
+            stop = draft._claimed
+        draft._populate(start, stop)
+        del draft
+
+
+def _call(name: str, address: int, size: int, what: int) -> None:
+    """One of Linux's calls on pages, during which other threads go on. Nothing depends on its success."""
+    function = _libc()[name]
+    function.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+    function(address, size, what)
+
+
+@cache
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None)

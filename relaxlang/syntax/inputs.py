@@ -15,13 +15,14 @@ class Inputs:
 
     `files` are texts in the order in which they were looked for: as what path, where that led, and the SHA-256 of what
     was there, empty when nothing was. `side_files` are large, so their stamps stand for them; `settled` is false when
-    one was changed too recently for that.
+    one was changed too recently for that. `large` are the bytes of the arrays in side files that were not read yet.
     """
 
     def __init__(self) -> None:
         self.files: list[tuple[str, str, str]] = []
         self.side_files: list[tuple[str, Stamp]] = []
         self.settled = True
+        self.large = 0
 
     def note_file(self, asked: str, content: bytes | None) -> None:
         """Remember that `asked` was looked for, and the content that was read there, if any."""

@@ -66,6 +66,11 @@ class Origin:
         module.origin = self
         return module
 
+    @property
+    def large(self) -> int:
+        """The bytes of the arrays that the module has in a file as yet; 0 for one that was not read."""
+        return 0 if self._inputs is None else self._inputs.large
+
     def is_known(self) -> bool:
         """Whether the text was built before, and nothing that it is made of has changed since."""
         stored = TEXTS.read(self._key)

@@ -78,6 +78,7 @@ def parse_source(
         others.note_side_file(arrays.path)
         module = elaborate_module(unit, surface)
         unit.prove_arrays()
+        others.large += arrays.unread_bytes()
         _check_values(unit, source, includer.spans[-1] if includer.spans else None)
         diagnostics.check()
         if check and verify is not None:

@@ -92,6 +92,10 @@ class SideFile(Mapping[str, Any]):
         # What the thread has not begun with is done here: nobody waits while there is something to do.
         return array.true_digest() if known is None or known.cancel() else known.result()
 
+    def unread_bytes(self) -> int:
+        """The bytes of the large arrays that were asked for."""
+        return sum(array.nbytes for array in self._found.values() if isinstance(array, SideArray))
+
     def _read(self, entry: zipfile.ZipInfo, digest: str) -> Any:
         """A large array as it lies in the file, others in memory."""
         found = self._in_place(entry, digest)

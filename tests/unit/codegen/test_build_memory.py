@@ -80,7 +80,13 @@ def large_constants(built) -> list[np.ndarray]:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="no files without names")
-def test_constants_are_made_in_the_file_that_keeps_them(packed: str, folder: Path) -> None:
+@pytest.mark.parametrize("threads", ["1", "2"])
+def test_constants_are_made_in_the_file_that_keeps_them(
+    packed: str, folder: Path, monkeypatch: pytest.MonkeyPatch, threads: str
+) -> None:
+    monkeypatch.setattr(build_cache, "MANY", 0)
+    monkeypatch.setattr(build_cache, "usable_processors", lambda: 2)
+    monkeypatch.setenv("RELAXLANG_NUM_THREADS", threads)
     first = build(packed)
     (constant,) = large_constants(first)
     (data,) = data_files(folder)

@@ -83,6 +83,30 @@ def test_constants_cannot_be_written_to(draft: Draft, shape: tuple[int, ...], ki
         array.flags.writeable = True
 
 
+def test_room_is_made_in_advance(draft: Draft, store: Store) -> None:
+    draft.prepare(9 * STEP)
+    pieces = [draft.take(STEP + 64) for _ in range(12)]
+    for k, piece in enumerate(pieces):
+        piece[...] = k
+    published = draft.publish(store, KEY)
+    assert published is not None and published[1].size == 12 * (STEP + 64)
+    data = store.map_data(KEY, *published)
+    assert data is not None
+    for k, piece in enumerate(pieces):
+        assert data[draft.offset(piece)] == data[draft.offset(piece) + STEP] == k
+
+
+def test_nobody_makes_room_for_what_is_gone(store: Store) -> None:
+    draft = Draft.begin(store)
+    if draft is None:
+        pytest.skip("no files without names here")
+    draft.prepare(60 * STEP)
+    thread = draft._preparing
+    del draft
+    thread.join(10)
+    assert not thread.is_alive()
+
+
 @pytest.mark.parametrize("trouble", ["full", "refused"])
 def test_a_full_disk_is_no_fault(draft: Draft, monkeypatch: pytest.MonkeyPatch, trouble: str) -> None:
     if trouble == "full":
