@@ -20,7 +20,7 @@ from relaxlang.ir.visit import walk
 from relaxlang.ops.functions import BodyEvaluator
 from relaxlang.ops.values import UNKNOWN, Dim, Erased, TensorValue, Unknown, as_dim, refusal
 from relaxlang.syntax import tree
-from relaxlang.syntax.comptime import Closure, Scope, Value, as_dtype, error, negate
+from relaxlang.syntax.comptime import Closure, Scope, Value, as_dtype, error, negate, plain_binary
 
 
 class Stage(Value):
@@ -136,6 +136,8 @@ class OpEvaluator(BodyEvaluator):
         return refusal("RLX0210", f"`R.{self.operator}`: {message}", self.call_span, self.tensors, notes=where)
 
     def binary(self, op: str, a: Any, b: Any, span: Span | None) -> Any:
+        if type(a) is int and type(b) is int:
+            return plain_binary(op, a, b, span)
         if (
             op in ("==", "!=")
             and isinstance(a, (int, PrimExpr))
@@ -163,6 +165,8 @@ class OpEvaluator(BodyEvaluator):
         )
 
     def truth(self, value: Any, span: Span | None) -> bool:
+        if value is True or value is False:
+            return value
         if isinstance(value, Unknown):
             raise Erased
         return super().truth(value, span)

@@ -61,8 +61,11 @@ class Evaluator:
 
     # --- entry --------------------------------------------------------------------------------------------------------
     def expr(self, node: tree.Expr, scope: Scope) -> Any:
-        """The value of an expression, as an operand of another one."""
-        return self.evaluate(node, scope)
+        """The value of an expression, as an operand of another one: the same, unless a subclass says otherwise."""
+        self.steps += 1  # as in `evaluate`, which is not called because there are very many operands
+        if self.steps > MAX_STEPS:
+            return self.evaluate(node, scope)
+        return _EVALUATE[node.__class__](self, node, scope)
 
     def evaluate(self, node: tree.Expr, scope: Scope) -> Any:
         """The value of an expression as it is."""
@@ -83,6 +86,8 @@ class Evaluator:
     # --- operations ---------------------------------------------------------------------------------------------------
     def binary(self, op: str, a: Any, b: Any, span: Span | None) -> Any:
         """`a op b` for arithmetic, bit and comparison operators."""
+        if type(a) is int and type(b) is int:
+            return plain_binary(op, a, b, span)
         if isinstance(a, Value):
             return a.binary(self, op, b, False, span)
         if isinstance(b, Value):
@@ -138,6 +143,8 @@ class Evaluator:
 
     def truth(self, value: Any, span: Span | None) -> bool:
         """Whether a compile-time value counts as true; a scalar known only at run time is an error."""
+        if value is True or value is False:
+            return value
         if isinstance(value, PrimExpr):
             from relaxlang.arith.analyzer import Analyzer  # loaded when first needed
 
@@ -346,7 +353,10 @@ def _ifexp(ev: Evaluator, node: tree.IfExp, scope: Scope) -> Any:
 def _elements(ev: Evaluator, nodes: tuple[tree.Expr, ...], scope: Scope) -> list[Any]:
     values: list[Any] = []
     for node in nodes:
-        if isinstance(node, tree.Starred):
+        if node.__class__ is tree.Constant:
+            ev.steps += 1
+            values.append(node.value)
+        elif isinstance(node, tree.Starred):
             values.extend(ev.iterate(ev.expr(node.value, scope), node.span))
         else:
             values.append(ev.expr(node, scope))

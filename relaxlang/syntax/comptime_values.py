@@ -175,6 +175,8 @@ def bind_parameters(
 ) -> dict[str, Any]:
     """Parameter names to values, as Python binds them: `*rest` may stand before further names (`lambda *b, i, j:`,
     where the last two arguments are `i` and `j`)."""
+    if not kwargs and len(args) == len(params) and not any(p.kind for p in params):
+        return {p.name: a for p, a in zip(params, args)}
     star = next((k for k, p in enumerate(params) if p.kind == "*"), None)
     names = [p.name for p in params if p.kind == ""]
     bound: dict[str, Any] = {}
@@ -324,9 +326,14 @@ _PLAIN: dict[str, Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 
 
+_GROWING = frozenset({"+", "*", "**", "<<", "%"})
+"""The operators whose results may be larger than their operands, or (`%`) texts."""
+
+
 def plain_binary(op: str, a: Any, b: Any, span: Span | None) -> Any:
     """`a op b` for Python's own values, refusing results too large to be meant."""
-    _check_growth(op, a, b, span)
+    if op in _GROWING:
+        _check_growth(op, a, b, span)
     try:
         return _PLAIN[op](a, b)
     except ZeroDivisionError:

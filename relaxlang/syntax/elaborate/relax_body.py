@@ -52,6 +52,7 @@ UNKNOWN = cast(StructInfo, None)
 """The struct info of variables in a module that is read without checking."""
 
 COMPOUND = (relax.Call, relax.TupleGetItem, relax.If, relax.Function)
+_BOUND_FIRST = (*COMPOUND, CastValue)
 INFIX = {
     "+": "add", "-": "subtract", "*": "multiply", "/": "divide", "//": "floor_divide", "%": "floor_mod", "**": "power",
     "==": "equal", "!=": "not_equal", "<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal",
@@ -147,11 +148,11 @@ class RelaxElaborator(Evaluator):
         value = self.evaluate(node, scope)
         if isinstance(value, relax.GlobalVar) and isinstance(node, tree.Name) and node.id not in self.unit.values:
             self.unit.bare_names = True
-        return self.emit(value) if isinstance(value, (*COMPOUND, CastValue)) else value
+        return self.emit(value) if isinstance(value, _BOUND_FIRST) else value
 
     def lift(self, value: Any, span: Span | None, *, shape: bool = False) -> relax.Expr:
         """A value as an expression of Relax that may be an argument. `shape`: tuples of dimensions are shapes."""
-        if isinstance(value, (*COMPOUND, CastValue)):
+        if isinstance(value, _BOUND_FIRST):
             return self.emit(value)
         if isinstance(value, relax.Expr):
             return value
@@ -344,7 +345,7 @@ class RelaxElaborator(Evaluator):
     # --- calls --------------------------------------------------------------------------------------------------------
     def operator(self, name: str, args: list[Any], kwargs: dict[str, Any], span: Span | None) -> relax.Call:
         """The call of an operator of the library."""
-        args = [self.emit(a) if isinstance(a, (*COMPOUND, CastValue)) else a for a in args]
+        args = [self.emit(a) if isinstance(a, _BOUND_FIRST) else a for a in args]
         return self.typed(self.unit.operators.make_call(name, args, kwargs, span))
 
     def core(
