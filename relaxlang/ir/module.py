@@ -149,7 +149,9 @@ class IRModule(Printable):
     @checked
     def with_function(self, name: str, function: AnyFunc) -> IRModule:
         """A copy with one function added or changed."""
-        return self.with_functions({**self.functions, name: function})
+        if self.functions.get(name) is function:
+            return self
+        return self._copy({**self.functions, name: function}, self.attrs, self.name)
 
     @checked
     def with_functions(self, functions: Mapping[str, AnyFunc]) -> IRModule:
@@ -168,7 +170,11 @@ class IRModule(Printable):
         return self._copy(self.functions, self.attrs, name)
 
     def _copy(self, functions: Mapping[str, AnyFunc], attrs: Attrs, name: str) -> IRModule:
-        return IRModule(functions, attrs, self.global_infos, name, self.operators, self.python, self.rules)
+        made = IRModule.__new__(IRModule)  # of what was checked already
+        made.functions, made.attrs, made.name = dict(functions), attrs, name
+        made.global_infos, made.operators = dict(self.global_infos), dict(self.operators)
+        made.python, made.rules, made.origin = dict(self.python), dict(self.rules), None
+        return made
 
     def __str__(self) -> str:
         return self.script()

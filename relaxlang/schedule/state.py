@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from operator import is_
 from typing import NoReturn, TypeVar
 
 from relaxlang.arith.analyzer import Analyzer
@@ -173,7 +174,7 @@ class _Replace:
             return stmt
         old = child_stmts(stmt)
         made = [self.apply(s) for s in old]
-        if all(a is b for a, b in zip(made, old)):
+        if all(map(is_, made, old)):
             return stmt
         if isinstance(stmt, SeqStmt):
             kept = [s for s in made if s is not None]

@@ -4,6 +4,7 @@ alone."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from operator import is_
 from typing import Any, TypeVar
 
 from relaxlang.ir import tir
@@ -64,7 +65,7 @@ class StmtRewriter(Rewriter):
         stmt: Any = node
         old = child_stmts(stmt)
         made = [self.visit(one) for one in old]
-        if all(a is b for a, b in zip(made, old)):
+        if all(map(is_, made, old)):
             return node
         changed: Any = with_child_stmts(stmt, made)
         return changed  # type: ignore[no-any-return]
