@@ -1,8 +1,8 @@
 """Where things are on disk: the grammar and the operator library that ship with the package, and the user's cache.
 
 `grammar/` and `stdlib/` stand beside the package in a checkout and inside it in a wheel. What is made of their files,
-such as parser tables, is kept like Python's bytecode. The cache is a directory of small files that can be remade at any
-time; a missing, read-only or damaged cache costs time and nothing else.
+such as parser tables, is kept like Python's bytecode, or comes with the wheel. The cache is a directory of small files
+that can be remade at any time; a missing, read-only or damaged cache costs time and nothing else.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def cache_dir() -> Path | None:
 def read_made(origin: Path, key: str) -> bytes | None:
     """What `keep_made` stored for the shipped file `origin` under the same `key`, a text of everything that it depends
     on; None when there is nothing, or when it is damaged."""
-    for place in _places(origin, key):
+    for place in (shipped_place(origin), *_places(origin, key)):
         try:
             stored = place.read_bytes()
         except OSError:
@@ -65,10 +65,20 @@ def keep_made(origin: Path, key: str, data: bytes) -> None:
             continue
         try:
             place.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(place, _digest(key, data) + data)
+            write_atomically(place, made_content(key, data))
         except (OSError, RelaxlangError):
             continue
         return
+
+
+def shipped_place(origin: Path) -> Path:
+    """Where a wheel has what is made of the shipped file `origin`, so that nobody need make it; see `made_content`."""
+    return origin.with_name(f"{origin.name}.json")
+
+
+def made_content(key: str, data: bytes) -> bytes:
+    """What a file holds that keeps `data` for `read_made`, which takes no notice of it once `key` is another."""
+    return _digest(key, data) + data
 
 
 _DIGEST = 32

@@ -22,13 +22,13 @@ from relaxlang.syntax.lalr import Parser
 from relaxlang.syntax.lexer import Lexer, Vocabulary
 from relaxlang.syntax.literals import string_content
 from relaxlang.syntax.messages import explain
-from relaxlang.syntax.tables import Tables, load_tables
+from relaxlang.syntax.tables import LANGUAGE, Tables, load_tables
 
 
 @cache
 def language() -> tuple[Tables, Vocabulary]:
     """The grammar's tables and its words."""
-    tables = load_tables(("rlx", "expr", "lexical"), ("module", "expression"))
+    tables = load_tables(*LANGUAGE)
     return tables, Vocabulary(tables)
 
 

@@ -12,7 +12,7 @@ from relaxlang.syntax import literals
 from relaxlang.syntax.lalr import Parser
 from relaxlang.syntax.lexer import Lexer, Token, Vocabulary
 from relaxlang.syntax.messages import explain
-from relaxlang.syntax.tables import Tables, load_tables
+from relaxlang.syntax.tables import PIPELINE, Tables, load_tables
 
 OptionValue: TypeAlias = Union[int, float, bool, str, "list[OptionValue]", None]
 
@@ -51,7 +51,7 @@ def parse_pipeline(source: Source, diagnostics: Diagnostics) -> list[PassSpec]:
 
 @cache
 def _language() -> tuple[Tables, Vocabulary]:
-    tables = load_tables(("pipeline",), ("pipeline",))
+    tables = load_tables(*PIPELINE)
     return tables, Vocabulary(tables)
 
 

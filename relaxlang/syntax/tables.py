@@ -1,21 +1,26 @@
 """The grammar files as tables: LALR states and rules for the parser, terminals for the lexer.
 
 Lark reads `grammar/*.lark`, resolves the EBNF and builds the LALR(1) table, once; the result is kept beside them as
-plain JSON. A later start reads that (a few milliseconds) and does not import lark. The loop that runs the
-table is `syntax.lalr`: it passes spans to the callbacks and skips chains of `?rule`s in one step, for which lark's
-own loop has no room.
+plain JSON. A later start reads that (a few milliseconds) and does not import lark; a wheel has it from the beginning.
+The loop that runs the table is `syntax.lalr`: it passes spans to the callbacks and skips chains of `?rule`s in one
+step, for which lark's own loop has no room.
 """
 
 from __future__ import annotations
 
 import json
 from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
-from relaxlang.base.resources import grammar_text, keep_made, read_made, resource_dir
+from relaxlang.base.resources import grammar_text, keep_made, made_content, read_made, resource_dir, shipped_place
 from relaxlang.base.version import __version__
 
 _FORMAT = "2"  # of the cached JSON; raise it whenever `_to_json` changes
+
+# Grammars: files under `grammar/`, read as one text, and start rules.
+LANGUAGE = (("rlx", "expr", "lexical"), ("module", "expression"))
+PIPELINE = (("pipeline",), ("pipeline",))
 
 # What a rule does with the values of its symbols.
 PASS = 0  # one symbol, handed on: `?sum: product`
@@ -60,16 +65,32 @@ class Tables(NamedTuple):
 
 @cache
 def load_tables(files: tuple[str, ...], starts: tuple[str, ...]) -> Tables:
-    """The tables of the grammar in `files` (names under `grammar/`, read as one text) for the given start rules."""
-    grammar = "\n".join(grammar_text(name) for name in files)
-    key = "\0".join((_FORMAT, __version__, grammar, *starts))
-    origin = resource_dir("grammar") / f"{files[0]}.lark"
+    """The tables of the grammar in `files` for the given start rules: `LANGUAGE` or `PIPELINE`."""
+    origin, grammar, key = _origin(files, starts)
     made = read_made(origin, key)
-    if made is not None:
-        return _from_json(json.loads(made))
-    data = _to_json(grammar, starts)
-    keep_made(origin, key, json.dumps(data, separators=(",", ":")).encode())
-    return _from_json(data)
+    if made is None:
+        made = _made(grammar, starts)
+        keep_made(origin, key, made)
+    return _from_json(json.loads(made))
+
+
+def shipped_tables() -> dict[str, bytes]:
+    """The tables that a wheel has: contents of files beside the grammar, by name."""
+    found = {}
+    for files, starts in (LANGUAGE, PIPELINE):
+        origin, grammar, key = _origin(files, starts)
+        found[shipped_place(origin).name] = made_content(key, _made(grammar, starts))
+    return found
+
+
+def _origin(files: tuple[str, ...], starts: tuple[str, ...]) -> tuple[Path, str, str]:
+    """The file that tables are kept with, the text of the grammar, and all that the tables depend on."""
+    grammar = "\n".join(grammar_text(name) for name in files)
+    return resource_dir("grammar") / f"{files[0]}.lark", grammar, "\0".join((_FORMAT, __version__, grammar, *starts))
+
+
+def _made(grammar: str, starts: tuple[str, ...]) -> bytes:
+    return json.dumps(_to_json(grammar, starts), separators=(",", ":")).encode()
 
 
 def _from_json(data: dict[str, Any]) -> Tables:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import logging
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from relaxlang.base import resources
 from relaxlang.base.resources import grammar_text, keep_made, read_made, resource_dir
-from relaxlang.syntax.tables import load_tables
-
-PIPELINE = (("pipeline",), ("pipeline",))
+from relaxlang.syntax import tables
+from relaxlang.syntax.tables import PIPELINE, load_tables, shipped_tables
 
 
 @pytest.fixture
@@ -51,6 +52,20 @@ def test_places_that_cannot_be_written_are_no_error(kept: Path, monkeypatch: pyt
     assert len(list((kept.parent / "cache").iterdir())) == 1
     monkeypatch.setenv("RELAXLANG_CACHE_DIR", str(kept))
     assert load_tables.__wrapped__(*PIPELINE).words["{"] == "LBRACE"
+
+
+def test_tables_that_a_wheel_has_are_taken_while_they_fit(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    installed = kept.parent / "grammar"
+    shutil.copytree(resource_dir("grammar"), installed)
+    for name, content in shipped_tables().items():
+        (installed / name).write_bytes(content)
+    monkeypatch.setattr(tables, "resource_dir", lambda name: installed)
+    monkeypatch.setattr(resources, "resource_dir", lambda name: installed)
+    made = load_tables.__wrapped__(*PIPELINE)
+    assert made.words["{"] == "LBRACE" and not kept.exists()
+    grammar = installed / "pipeline.lark"
+    grammar.write_text(grammar.read_text().replace('"{"', '"<"'))
+    assert "<" in load_tables.__wrapped__(*PIPELINE).words and len([*kept.rglob("*.json")]) == 1
 
 
 def test_a_warm_start_does_not_import_lark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
