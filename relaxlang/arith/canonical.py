@@ -250,8 +250,9 @@ def cost(linear: Linear, dtype: DType) -> int:
     """How many additions, multiplications and casts `emit` writes; a division counts as several."""
     price = len(linear.terms) - 1 + (linear.const != 0)
     for atom, coefficient in linear.terms.items():
-        price += (abs(coefficient) != 1) + (atom.dtype is not dtype) + (atom.__class__ is Mul)
-        price += _division(atom)
+        price += (coefficient != 1 and coefficient != -1) + (atom.dtype is not dtype)
+        if atom.__class__ is not Var:
+            price += 1 if atom.__class__ is Mul else _division(atom)
     return price + (linear.const <= 0 and all(c < 0 for c in linear.terms.values()))
 
 

@@ -284,12 +284,12 @@ def variants(of: Rule) -> list[Variant]:
     return list(made.values())
 
 
-def compiled(sources: list[Variant]) -> list[tuple[tuple[str | None, ...], Rewrite]]:
+def compiled(sources: list[Variant]) -> list[Rewrite]:
     """The functions of some variants."""
     text = "\n".join(f"def f{i}(node, s):\n    {variant.source}" for i, variant in enumerate(sources))
     scope: dict[str, Any] = {**vars(prim), **PREDICATES, "TRUE": TRUE, "FALSE": FALSE, "Call": Call, "gcd": gcd}
     exec(compile(text, "<rewrite rules>", "exec"), scope)
-    return [(variant.heads, scope[f"f{i}"]) for i, variant in enumerate(sources)]
+    return [scope[f"f{i}"] for i in range(len(sources))]
 
 
 def root_of(of: Rule) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from relaxlang.arith import bounds, canonical, classify, compare, division, modular
 from relaxlang.arith.classify import EFFECT, INDEX, RING, is_integer, type_range
 from relaxlang.arith.compare import FALSE, TRUE
-from relaxlang.arith.facts import ANY, Bound, Facts, Residue
+from relaxlang.arith.facts import Bound, Facts, Residue
 from relaxlang.arith.linear import Linear
 from relaxlang.arith.memo import Memo
 from relaxlang.arith.rewrite_rules import rewrite
@@ -162,8 +162,10 @@ class Simplifier:
             return rebuilt(self, expr)
         rule = _NATIVE.get(expr.__class__, rebuilt)
         result = rule(self, expr)
-        if result is not expr and result in self.simplify.table:
-            return self.simplify.table[result]
+        if result is not expr:
+            known = self.simplify.table.get(result)
+            if known is not None:
+                return known
         for _ in range(_MAX_REWRITES):
             better = rewrite(result, self)
             if better is None:
@@ -184,8 +186,8 @@ class Simplifier:
             known = self.facts.conditions.get(expr) if self.facts.conditions else None
             return expr if known is None else TRUE if known else FALSE
         if self.facts.bounds and expr.__class__ is not IntImm:
-            bound = self.facts.bounds.get(expr, ANY)
-            if bound.is_point:
+            bound = self.facts.bounds.get(expr)
+            if bound is not None and bound.is_point:
                 return IntImm(expr.dtype, int(bound.min))
         return expr
 

@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Any
 from relaxlang.arith.classify import INDEX
 from relaxlang.arith.linear import Linear
 from relaxlang.arith.monomials import multiply
-from relaxlang.ir.prim import FloorDiv, FloorMod, IntImm, PrimExpr
+from relaxlang.ir.prim import FloorDiv, FloorMod, IntImm, Mul, PrimExpr
 
 if TYPE_CHECKING:
     from relaxlang.arith.simplify import Simplifier
 
 _Vector = dict[int, int]
+_SPLITTING = frozenset({FloorDiv, FloorMod, Mul})
 
 
 def as_split(atom: Any) -> tuple[PrimExpr, int, int] | None:
@@ -40,6 +41,8 @@ def as_split(atom: Any) -> tuple[PrimExpr, int, int] | None:
 
 def merge_splits(s: Simplifier, linear: Linear) -> Linear:
     """The form with the splits of each dividend collapsed."""
+    if _SPLITTING.isdisjoint([atom.__class__ for atom in linear.terms]):
+        return linear
     linear = _merge_symbolic(s, linear)
     groups: dict[PrimExpr, list[tuple[PrimExpr, int, int]]] = {}
     exact: list[tuple[PrimExpr, tuple[PrimExpr, int, int]]] = []

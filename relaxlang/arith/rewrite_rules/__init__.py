@@ -1,8 +1,8 @@
 """The rule tables of the simplifier, and the dispatch to them.
 
 Reading order: `min_max`, `comparison`, `logic`, `select`, `division`, `bits`, `floats`. A table is a list of
-equations (see `arith/rule.py`) with the types that they hold for. The rules of a class are compiled when the first
-node of that class is simplified.
+equations (see `arith/rule.py`) with the types that they hold for. Rules are compiled when a node is simplified whose
+class and operands' classes are theirs.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from relaxlang.arith.rewrite_rules import bits, comparison, division, floats, logic, min_max, select
-from relaxlang.arith.rule import Rewrite, Rule, compiled, root_of, variants
+from relaxlang.arith.rule import Rewrite, Rule, Variant, compiled, root_of, variants
 from relaxlang.base.dtype import DType
 from relaxlang.ir.prim import CmpOp, PrimExpr
 
@@ -32,22 +32,25 @@ _Heads = tuple[type, ...]
 
 
 class _Table:
-    """The compiled rules of one class and domain, found by the classes of the operands."""
+    """The rules of one class and domain, found by the classes of the operands."""
 
     def __init__(self, rules: list[Rule]) -> None:
-        self.rules = compiled([variant for one in rules for variant in variants(one)])
+        self.variants = [variant for one in rules for variant in variants(one)]
+        self.compiled: dict[Variant, Rewrite] = {}
         self.by_heads: dict[_Heads, list[Rewrite]] = {}
 
     def select(self, heads: _Heads) -> list[Rewrite]:
         """The rules that a node with such operands may match."""
         names = [head.__name__ for head in heads]
         found = [
-            rewrite
-            for wanted, rewrite in self.rules
-            if len(wanted) != len(names) or all(w is None or w == n for w, n in zip(wanted, names))
+            variant
+            for variant in self.variants
+            if len(variant.heads) != len(names) or all(w is None or w == n for w, n in zip(variant.heads, names))
         ]
-        self.by_heads[heads] = found
-        return found
+        new = [variant for variant in found if variant not in self.compiled]
+        self.compiled.update(zip(new, compiled(new)))
+        self.by_heads[heads] = [self.compiled[variant] for variant in found]
+        return self.by_heads[heads]
 
 
 _tables: dict[tuple[type, Domain], _Table | None] = {}
