@@ -6,7 +6,7 @@ they survive rewriting of what is around them. A state never changes: primitives
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from operator import is_
 from typing import NoReturn, TypeVar
@@ -26,6 +26,9 @@ APART = "pragma_compute_scope"
 STREAMING = "pragma_streaming_stores"
 """The annotation of a loop whose results go past the caches where they are larger than these."""
 TRUE = IntImm(BOOL, 1)
+Edit = Callable[[Stmt], Stmt]
+NO_EDITS: Mapping[Stmt, Edit] = {}
+NO_CHANGES: Mapping[Stmt, Stmt | None] = {}
 _N = TypeVar("_N")
 
 
@@ -113,23 +116,33 @@ class State:
         return found
 
     # --- changing -----------------------------------------------------------------------------------------------------
-    def replace(self, changes: Mapping[Stmt, Stmt | None]) -> State:
-        """The state with statements replaced (None: removed, with the loops that then are empty)."""
-        above: set[int] = set()
-        for old in changes:
+    def replace(self, changes: Mapping[Stmt, Stmt | None], then: Mapping[Stmt, Edit] = NO_EDITS) -> State:
+        """The state with statements replaced (None: removed, with the loops that then are empty); `then` says what
+        becomes of statements around them afterwards."""
+        above = {id(stmt) for stmt in then}
+        for old in (*changes, *then):
             for one in self.ancestors(old):
                 if id(one) in above:
                     break
                 above.add(id(one))
-        body = _Replace({id(old): new for old, new in changes.items()}, above).apply(self.func.body)
+        replace = _Replace({id(old): new for old, new in changes.items()}, above, {id(s): e for s, e in then.items()})
+        body = replace.apply(self.func.body)
         assert body is not None
         return State(self.func.replace(body=body), self.name)
 
-    def with_buffers(self, scope: BlockRealize, add: tuple[Buffer, ...] = (), drop: tuple[Buffer, ...] = ()) -> State:
-        """The state with buffers added to and removed from what the block `scope` allocates."""
-        block = self.blocks[scope.block.name_hint].block
-        kept = tuple(b for b in block.alloc_buffers if b not in drop)
-        return self.replace({block: block.replace(alloc_buffers=kept + add)})
+    def with_buffers(
+        self, scope: BlockRealize, add: tuple[Buffer, ...] = (), drop: tuple[Buffer, ...] = (),
+        changes: Mapping[Stmt, Stmt | None] = NO_CHANGES,
+    ) -> State:  # fmt: skip
+        """The state with statements replaced, and with buffers added to and removed from what the block `scope`
+        allocates."""
+
+        def allocating(block: Stmt) -> Stmt:
+            assert isinstance(block, Block)
+            kept = tuple(b for b in block.alloc_buffers if b not in drop)
+            return block.replace(alloc_buffers=kept + add)
+
+        return self.replace(changes, {scope.block: allocating})
 
     def unique(self, hint: str) -> str:
         """A block name that is not in use."""
@@ -160,11 +173,13 @@ class State:
 
 
 class _Replace:
-    """Rebuilds the statements above those that change, of which `above` holds the identities."""
+    """Rebuilds the statements above those that change, of which `above` holds the identities, and does to some what
+    `then` says."""
 
-    def __init__(self, changes: dict[int, Stmt | None], above: set[int]) -> None:
+    def __init__(self, changes: dict[int, Stmt | None], above: set[int], then: dict[int, Edit]) -> None:
         self.changes = changes
         self.above = above
+        self.then = then
 
     def apply(self, stmt: Stmt) -> Stmt | None:
         """The statement after the changes; None when nothing is left of it."""
@@ -172,6 +187,11 @@ class _Replace:
             return self.changes[id(stmt)]
         if id(stmt) not in self.above:
             return stmt
+        made = self.rebuilt(stmt)
+        return self.then[id(stmt)](made) if made is not None and id(stmt) in self.then else made
+
+    def rebuilt(self, stmt: Stmt) -> Stmt | None:
+        """A statement after the changes below it."""
         old = child_stmts(stmt)
         made = [self.apply(s) for s in old]
         if all(map(is_, made, old)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from relaxlang.base.diagnostics import fail
 from relaxlang.ir.prim import HANDLE, BufferLoad, IntImm, PointerType, PrimExpr, Var, const
@@ -85,14 +85,13 @@ def cache_read(state: State, name: str, index: int | str, scope: str, users: Seq
     changes: dict[Stmt, Stmt | None] = {u.block: replace(u.block) for u in chosen}
     first = _top(state, inside, chosen[0])
     writers = [b for b in state.blocks_under(inside) if old in written_buffers(b)]
-    order = [id(s) for s in _tops(inside)]
+    order = [id(s) for s in _tops(inside.block)]
     at = order.index(id(first))
     late = [w for w in writers if order.index(id(_top(state, inside, w))) >= at]
     if late:
         message = f"`{old.name}` is written by `{late[0].block.name_hint}` after the copy would be made"
         state.fail("RLX1010", message, late[0])
-    state = _insert(state.replace(changes), inside, at, copy)
-    return state.with_buffers(inside, add=(made,)), copy_name
+    return _insert(state, inside, at, copy, made, changes), copy_name
 
 
 def cache_write(
@@ -118,9 +117,8 @@ def cache_write(
             )
             state.fail("RLX1010", message, user, help="`cache_write` first, `reverse_compute_at` afterwards")
     changes: dict[Stmt, Stmt | None] = {b.block: replace(b.block) for b in [realize, *chosen]}
-    at = [id(s) for s in _tops(inside)].index(id(top)) + 1
-    state = _insert(state.replace(changes), inside, at, _copy(copy_name, made, old))
-    return state.with_buffers(inside, add=(made,)), copy_name
+    at = [id(s) for s in _tops(inside.block)].index(id(top)) + 1
+    return _insert(state, inside, at, _copy(copy_name, made, old), made, changes), copy_name
 
 
 def reindex(state: State, name: str, kind: str, index: int | str) -> tuple[State, str]:
@@ -142,7 +140,7 @@ def reindex(state: State, name: str, kind: str, index: int | str) -> tuple[State
     made = new_buffer(f"{old.name}_reindex", old, [a.dom.extent for a in axes], "global")
     inside = state.scope(realize)
     top = _top(state, inside, realize)
-    at = [id(s) for s in _tops(inside)].index(id(top)) + (kind == "write")
+    at = [id(s) for s in _tops(inside.block)].index(id(top)) + (kind == "write")
     fresh = {a.var: Var(f"v{k}", a.var.dtype) for k, a in enumerate(axes)}
     there, here = substitute(indices, fresh), tuple(fresh[a.var] for a in axes)
     pair = ((old, there), (made, here)) if kind == "read" else ((made, here), (old, there))
@@ -150,8 +148,7 @@ def reindex(state: State, name: str, kind: str, index: int | str) -> tuple[State
     copy = _move(copy_name, [(fresh[a.var], a.dom.extent) for a in axes], *pair)
     point = tuple(a.var for a in axes)
     changed = _Move(old, made, point)(block)
-    state = _insert(state.replace({block: changed}), inside, at, copy)
-    return state.with_buffers(inside, add=(made,)), copy_name
+    return _insert(state, inside, at, copy, made, {block: changed}), copy_name
 
 
 class _Move(Rewriter):
@@ -207,21 +204,28 @@ def _move(
     return nest(loops, BlockRealize(tuple(v for v, _ in loops), TRUE, block))
 
 
-def _tops(scope: BlockRealize) -> tuple[Stmt, ...]:
+def _tops(block: Block) -> tuple[Stmt, ...]:
     """The statements directly in a block."""
-    body = scope.block.body
+    body = block.body
     found: Iterable[Stmt] = getattr(body, "seq", (body,))
     return tuple(found)
 
 
 def _top(state: State, scope: BlockRealize, realize: BlockRealize) -> Stmt:
     """The statement directly in a block that another block is in."""
-    tops = {id(s): s for s in _tops(scope)}
+    tops = {id(s): s for s in _tops(scope.block)}
     return next(tops[id(a)] for a in [realize, *state.ancestors(realize)] if id(a) in tops)
 
 
-def _insert(state: State, scope: BlockRealize, at: int, made: Stmt) -> State:
-    """The state with a statement at a position directly in a block."""
-    block = state.blocks[scope.block.name_hint].block
-    children = _tops(state.blocks[scope.block.name_hint])
-    return state.replace({block: block.replace(body=seq(*children[:at], made, *children[at:]))})
+def _insert(
+    state: State, scope: BlockRealize, at: int, copy: Stmt, made: Buffer, changes: Mapping[Stmt, Stmt | None]
+) -> State:
+    """The state after some changes, with a statement at a position directly in a block, which allocates a buffer."""
+
+    def inserted(block: Stmt) -> Stmt:
+        assert isinstance(block, Block)
+        children = _tops(block)
+        body = seq(*children[:at], copy, *children[at:])
+        return block.replace(body=body, alloc_buffers=(*block.alloc_buffers, made))
+
+    return state.replace(changes, {scope.block: inserted})

@@ -20,8 +20,8 @@ from relaxlang.schedule.primitives.compute_location import (
     child_index,
     children_of,
     domains,
-    insert,
     known,
+    moved,
     needed,
     placed,
 )
@@ -53,7 +53,7 @@ def compute_at(state: State, name: str, var: Var, unit_loops: bool, index: int) 
     boxes = needed(state, users, written_buffers(realize), loop, analyzer, reads=True)
     wanted = domains(realize, realize.block.writes or (), boxes, analyzer)
     made = placed(state, realize, wanted, analyzer, unit_loops)
-    return insert(state, loop, made, at).replace({realize: None})
+    return moved(state, realize, loop, made, at)
 
 
 def reverse_compute_at(state: State, name: str, var: Var, unit_loops: bool, index: int) -> State:
@@ -85,7 +85,7 @@ def reverse_compute_at(state: State, name: str, var: Var, unit_loops: bool, inde
     first = max(child_index(state, loop, p) + 1 for p in inside)
     at = _position(state, loop, index, first, len(children_of(loop)))
     made = placed(state, realize, wanted, analyzer, unit_loops)
-    after = insert(state, loop, made, at).replace({realize: None})
+    after = moved(state, realize, loop, made, at)
     _check_covered(after, name, var)
     return after
 

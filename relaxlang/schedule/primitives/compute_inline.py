@@ -30,7 +30,7 @@ def compute_inline(state: State, name: str) -> State:
     changes: dict[Stmt, Stmt | None] = {realize: None}
     for user in consumers(state, realize):
         changes[user.block] = _renewed(inline(user.block))
-    return state.replace(changes).with_buffers(state.scope(realize), drop=(buffer,))
+    return state.with_buffers(state.scope(realize), drop=(buffer,), changes=changes)
 
 
 def reverse_compute_inline(state: State, name: str) -> State:
@@ -51,8 +51,8 @@ def reverse_compute_inline(state: State, name: str) -> State:
     value = _Put(source.buffer, source.value)(substitute(store.value, values))
     made = BufferStore(store.buffer, value, substitute(store.indices, values), span=source.span)
     block = _renewed(maker.block.replace(body=made))
-    after = state.replace({maker.block: block, realize: None})
-    return after.with_buffers(state.scope(realize), drop=(source.buffer,))
+    changes: dict[Stmt, Stmt | None] = {maker.block: block, realize: None}
+    return state.with_buffers(state.scope(realize), drop=(source.buffer,), changes=changes)
 
 
 def _only_store(state: State, realize: BlockRealize, what: str) -> BufferStore:

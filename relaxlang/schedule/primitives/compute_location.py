@@ -134,11 +134,11 @@ def check_place(state: State, realize: BlockRealize, loop: For, what: str) -> No
         state.fail("RLX1010", f"`{what}`: the block `{name}` is below `{loop.loop_var.name}` already", realize)
 
 
-def insert(state: State, loop: For, made: Stmt, at: int) -> State:
-    """The state with a statement inserted as the `at`-th of the loop's body."""
-    children = loop.body.seq if isinstance(loop.body, SeqStmt) else (loop.body,)
+def moved(state: State, realize: BlockRealize, loop: For, made: Stmt, at: int) -> State:
+    """The state without a block, and with a statement inserted as the `at`-th of a loop's body instead."""
+    children = children_of(loop)
     body = seq(*children[:at], made, *children[at:])
-    return state.replace({loop: loop.replace(body=body)})
+    return state.replace({loop: loop.replace(body=body), realize: None})
 
 
 def children_of(loop: For) -> tuple[Stmt, ...]:

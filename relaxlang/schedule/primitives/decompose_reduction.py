@@ -35,9 +35,8 @@ def decompose_reduction(state: State, name: str, var: Var) -> tuple[State, str, 
     made, init_name = _init(state, realize, around[at:], driving)
     update_name = state.unique(f"{name}_update")
     update = block.replace(init=None, name_hint=update_name, reads=_with_own(block))
-    after = state.replace({block: update})
-    place = after.loops[var]
-    return after.replace({place: seq(made, place)}), init_name, update_name
+    after = state.replace({block: update}, {loop: lambda rest: seq(made, rest)})
+    return after, init_name, update_name
 
 
 def _with_own(block: Block) -> tuple[BufferRegion, ...]:

@@ -58,8 +58,8 @@ def pad_einsum(state: State, name: str, padding: Sequence[int], repeat: Sequence
     before = [p.nest(state) for p in pads]
     cut = _cut(state, grown, output)
     scope = state.scope(realize)
-    after = state.replace({loops[0]: seq(*before, body, cut)})
-    return after.with_buffers(scope, add=(*(p.copy for p in pads), grown))
+    changes: dict[Stmt, Stmt | None] = {loops[0]: seq(*before, body, cut)}
+    return state.with_buffers(scope, add=(*(p.copy for p in pads), grown), changes=changes)
 
 
 def _loops(state: State, realize: BlockRealize) -> list[For]:

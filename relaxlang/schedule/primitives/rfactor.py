@@ -60,8 +60,8 @@ def rfactor(state: State, var: Var, axis: int) -> tuple[State, str]:
     made: Stmt = first
     for one in reversed(loops[loops.index(top) :]):
         made = one.replace(body=made)
-    after = state.replace({top: seq(made, second)})
-    return after.with_buffers(state.scope(realize), add=(partial,)), name
+    changes: dict[Stmt, Stmt | None] = {top: seq(made, second)}
+    return state.with_buffers(state.scope(realize), add=(partial,), changes=changes), name
 
 
 def _with(items: tuple[PrimExpr, ...], at: int, item: PrimExpr) -> tuple[PrimExpr, ...]:

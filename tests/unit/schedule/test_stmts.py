@@ -36,6 +36,10 @@ def state() -> State:
     return State(normalized(func), "main")
 
 
+def buffer(*shape: int) -> Buffer:
+    return Buffer("B", tuple(const(d, INT64) for d in shape), FLOAT32, Var("B", HANDLE))
+
+
 def parts(of: State) -> tuple[Stmt, ...]:
     """The statements of the root."""
     return child_stmts(of.root.block.body)
@@ -72,6 +76,21 @@ def test_what_is_removed_takes_empty_loops_with_it() -> None:
     assert before.replace({reduction.init: None}).blocks["sum"].block.init is None
 
 
+def test_a_statement_is_edited_after_the_changes_below_it() -> None:
+    before = state()
+    first, second = parts(before)
+    start = before.blocks["sum"].block.init
+    assert start is not None
+    made = before.replace({start: None}, {second: lambda loop: loop.replace(kind="parallel")})
+    kept, edited = parts(made)
+    assert kept is first and isinstance(edited, For) and edited.kind == "parallel"
+    assert made.blocks["sum"].block.init is None
+    temporary = buffer(4)
+    grown = before.with_buffers(before.root, add=(temporary,), changes={first: None})
+    assert grown.root.block.alloc_buffers == (temporary,) and list(grown.blocks) == ["root", "sum"]
+    assert grown.with_buffers(grown.root, drop=(temporary,)).root.block.alloc_buffers == ()
+
+
 class Emptied(StmtRewriter):
     @on(IfThenElse)
     def choice(self, node: IfThenElse) -> Stmt:
@@ -87,10 +106,6 @@ def test_a_rewriter_of_statements_enters_no_expressions() -> None:
 
 # --- layouts that need no proof ---------------------------------------------------------------------------------------
 X, Y, Z = (Var(n, INT64) for n in "xyz")
-
-
-def buffer(*shape: int) -> Buffer:
-    return Buffer("B", tuple(const(d, INT64) for d in shape), FLOAT32, Var("B", HANDLE))
 
 
 @pytest.mark.parametrize(
