@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from relaxlang.base.diagnostics import fail
 from relaxlang.frontend.onnx.graph import Graph, item
 from relaxlang.frontend.onnx.loops import Loop
 from relaxlang.frontend.onnx.node import Node
@@ -50,6 +51,13 @@ def _run(inner: Graph, graph: Any, arguments: list[Value]) -> list[Value]:
     return inner.outputs_of(graph)
 
 
+def _check_body(n: Node, body: Any, inputs: int, outputs: int) -> None:
+    """RLX8003 when the body of a loop does not take as much as it is given, or gives less than the next turn takes."""
+    if len(body.input) != inputs or len(body.output) < outputs:
+        fail("RLX8003", f"the body of `{n.op}` takes {len(body.input)} values and gives {len(body.output)}; given are "
+             f"{inputs}, and {outputs} are taken on")  # fmt: skip
+
+
 def _truth(value: Value) -> bool | None:
     """A condition that is known while importing."""
     if value is None:
@@ -62,6 +70,7 @@ def _truth(value: Value) -> bool | None:
 def loop(g: Graph, n: Node) -> Result:
     """Loop: unrolled when the number of turns is known and small, otherwise a function that calls itself."""
     body = n.graph("body")
+    _check_body(n, body, len(n.inputs), max(len(n.inputs) - 1, 1))
     trips = n.input(0)
     known = trips is None or (isinstance(trips, Known) and not trips.is_symbolic)
     most = int(g.ints(trips, "the number of turns")[0]) if known and trips is not None else None
@@ -115,15 +124,19 @@ def scan(g: Graph, n: Node) -> Result:
     if n.version < 9:
         n.unsupported("before version 9")
     body, count = n.graph("body"), n.int("num_scan_inputs")
+    if not 0 < count <= len(n.inputs):
+        fail("RLX8003", f"{count} of {len(n.inputs)} inputs cannot be scanned")
+    _check_body(n, body, len(n.inputs), len(n.inputs) - count)
     states: list[Value] = list(n.inputs[: len(n.inputs) - count])
     inputs = [g.tensor(v) for v in n.inputs[len(n.inputs) - count :]]
-    axes = [g.axis(n, a, g.rank(x)) for a, x in zip(n.ints("scan_input_axes", [0] * count), inputs)]
-    backwards = n.ints("scan_input_directions", [0] * count)
+    axes = [g.axis(n, a, g.rank(x)) for a, x in zip(_per_item(n, "scan_input_axes", count), inputs)]
+    backwards = _per_item(n, "scan_input_directions", count)
     length = g.sizes(inputs[0])[axes[0]]
     if not isinstance(length, int):
         n.unsupported("over an axis whose length is known only at run time")
     if length * max(len(body.node), 1) > MAX_UNROLLED:
         n.unsupported(f"of more than {MAX_UNROLLED} nodes when it is unrolled")
+    inputs = [g.of_length(x, a, length) for x, a in zip(inputs, axes)]
     made = len(body.output) - len(states)
     columns: list[list[Value]] = [[] for _ in range(made)]
     for turn in range(length):
@@ -132,7 +145,7 @@ def scan(g: Graph, n: Node) -> Result:
         states = results[: len(states)]
         for column, value in zip(columns, results[len(states) :]):
             column.append(value)
-    out_axes, directions = n.ints("scan_output_axes", [0] * made), n.ints("scan_output_directions", [0] * made)
+    out_axes, directions = _per_item(n, "scan_output_axes", made), _per_item(n, "scan_output_directions", made)
     outputs: list[Value] = []
     for k, column in enumerate(columns):
         rank = g.rank(column[0]) + 1 if column else 1
@@ -141,6 +154,14 @@ def scan(g: Graph, n: Node) -> Result:
             _stacked(g, n, column[::-1] if directions[k] else column, g.axis(n, out_axes[k], rank), declared)
         )
     return (*states, *outputs)
+
+
+def _per_item(n: Node, name: str, count: int) -> tuple[int, ...]:
+    """An attribute with a number for each of `count` things, 0 unless it is given."""
+    found = n.ints(name, [0] * count)
+    if len(found) != count:
+        fail("RLX8003", f"the attribute `{name}` has {len(found)} numbers for {count}")
+    return found
 
 
 def _at(g: Graph, x: relax.Expr, axis: int, index: int) -> Value:

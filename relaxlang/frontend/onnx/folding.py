@@ -6,6 +6,7 @@ be computed at run time (elements that would not be whole numbers, a shape that 
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -50,6 +51,22 @@ def _whole(*values: Known) -> bool:
     )
 
 
+def _broadcast(*values: Known) -> bool:
+    """Whether the shapes broadcast to one. What does not is an error that the converter tells of."""
+    try:
+        np.broadcast_shapes(*(v.data.shape for v in values))
+    except ValueError:
+        return False
+    return True
+
+
+def _numbers(value: Known) -> list[int] | None:
+    """The elements of a list of integers (or one); None for what is none, or not known."""
+    if value.is_symbolic or not value.dtype.is_integer or value.data.ndim > 1:
+        return None
+    return [int(n) for n in value.data.reshape(-1)]
+
+
 def _integers(value: Known) -> np.ndarray[Any, Any]:
     return value.data if value.is_symbolic or not value.dtype.is_float else value.data.astype(np.int64)
 
@@ -59,7 +76,7 @@ def _arithmetic(kind: type[prim.BinaryOp], plain: Callable[[Any, Any], Any]) -> 
     """A binary operator: by numpy on numbers, `kind` on expressions."""
 
     def fold(graph: Graph, node: Node, a: Known, b: Known) -> Folded:
-        if a.dtype is not b.dtype or a.dtype.is_bool:
+        if a.dtype is not b.dtype or a.dtype.is_bool or not _broadcast(a, b):
             return None
         if not (a.is_symbolic or b.is_symbolic):
             with np.errstate(all="ignore"):
@@ -75,7 +92,7 @@ def _arithmetic(kind: type[prim.BinaryOp], plain: Callable[[Any, Any], Any]) -> 
 
 def _divide(graph: Graph, node: Node, a: Known, b: Known) -> Folded:
     """A quotient; that of integers is rounded towards zero, that of floats must be whole."""
-    if a.dtype is not b.dtype or a.dtype.is_bool:
+    if a.dtype is not b.dtype or a.dtype.is_bool or not _broadcast(a, b):
         return None
     if not (a.is_symbolic or b.is_symbolic):
         if a.dtype.is_float:
@@ -83,8 +100,10 @@ def _divide(graph: Graph, node: Node, a: Known, b: Known) -> Folded:
                 return Known((a.data / b.data).astype(a.dtype.numpy), a.dtype)
         if not b.data.all():
             return None
-        return Known(np.trunc(a.data / b.data).astype(a.dtype.numpy) if abs(a.data).max(initial=0) < 1 << 50
-                     else a.data // b.data, a.dtype)  # fmt: skip
+        with np.errstate(all="ignore"):  # the smallest integer by -1 is itself
+            down, rest = np.divmod(a.data, b.data)
+            up = (rest != 0) & ((a.data < 0) != (b.data < 0))
+            return Known((down + up).astype(a.dtype.numpy), a.dtype)
     if not _whole(a, b):
         return None
     out = []
@@ -111,6 +130,8 @@ def _modulo(graph: Graph, node: Node, a: Known, b: Known) -> Folded:
 
 def _comparison(kind: type[prim.CmpOp], plain: Callable[[Any, Any], Any]) -> Fold:
     def fold(graph: Graph, node: Node, a: Known, b: Known) -> Folded:
+        if a.dtype is not b.dtype or not _broadcast(a, b):
+            return None
         if not (a.is_symbolic or b.is_symbolic):
             return Known(np.asarray(plain(a.data, b.data), dtype=bool))
         if not _whole(a, b):
@@ -145,6 +166,8 @@ def _where(graph: Graph, node: Node, condition: Known, a: Known, b: Known) -> Fo
             return x if c else y
         return _plain(graph, prim.Select(c, *prim.match(_expr(x), _expr(y))))
 
+    if not condition.dtype.is_bool or a.dtype is not b.dtype or not _broadcast(condition, a, b):
+        return None
     if not (condition.is_symbolic or a.is_symbolic or b.is_symbolic):
         return Known(np.where(condition.data, a.data, b.data), a.dtype)
     if not _whole(a, b):
@@ -224,9 +247,9 @@ def _concat(graph: Graph, node: Node, *parts: Known) -> Folded:
 
 
 def _reshape(graph: Graph, node: Node, data: Known, shape: Known) -> Folded:
-    if shape.is_symbolic:
+    wanted = _numbers(shape)
+    if wanted is None:
         return None
-    wanted = [int(n) for n in shape.data]
     for k, n in enumerate(wanted):
         if n == 0 and not node.flag("allowzero") and k < data.data.ndim:
             wanted[k] = data.data.shape[k]
@@ -239,7 +262,8 @@ def _reshape(graph: Graph, node: Node, data: Known, shape: Known) -> Folded:
 def _axes_of(node: Node, given: tuple[Known, ...], default: Any) -> Any:
     """The axes of Squeeze, Unsqueeze and reductions: an attribute once, an input since."""
     if given:
-        return None if given[0].is_symbolic else tuple(int(a) for a in given[0].data.reshape(-1))
+        axes = _numbers(given[0])
+        return None if axes is None else tuple(axes)
     return node.ints("axes", default) if node.has("axes") or default is not None else ()
 
 
@@ -258,20 +282,20 @@ def _unsqueeze(graph: Graph, node: Node, data: Known, *given: Known) -> Folded:
     axes = _axes_of(node, given, ())
     if not axes:
         return None
-    rank = data.data.ndim + len(axes)
-    return _moved(data, np.expand_dims(data.data, tuple(graph.axis(node, a, rank) for a in axes)))
+    places = graph.axes(node, axes, data.data.ndim + len(axes))
+    return _moved(data, np.expand_dims(data.data, places)) if len(set(places)) == len(places) else None
 
 
 def _slice(graph: Graph, node: Node, data: Known, *given: Known) -> Folded:
-    if any(g.is_symbolic for g in given):
+    numbers = [_numbers(g) for g in given] or [list(node.ints("starts")), list(node.ints("ends"))]
+    if not given and node.has("axes"):
+        numbers.append(list(node.ints("axes")))
+    found = [n for n in numbers if n is not None]
+    if len(found) != len(numbers) or len(found) < 2:
         return None
-    if given:
-        starts, ends = given[0].data.tolist(), given[1].data.tolist()
-        axes = given[2].data.tolist() if len(given) > 2 else list(range(len(starts)))
-        steps = given[3].data.tolist() if len(given) > 3 else [1] * len(starts)
-    else:
-        starts, ends = node.ints("starts"), node.ints("ends")
-        axes, steps = node.ints("axes", range(len(starts))), [1] * len(starts)
+    starts, ends = found[:2]
+    axes = found[2] if len(found) > 2 else list(range(len(starts)))
+    steps = found[3] if len(found) > 3 else [1] * len(starts)
     if not len(starts) == len(ends) == len(axes) == len(steps) or 0 in steps:
         return None
     at = [slice(None)] * data.data.ndim
@@ -283,7 +307,10 @@ def _slice(graph: Graph, node: Node, data: Known, *given: Known) -> Folded:
 
 
 def _transpose(graph: Graph, node: Node, data: Known) -> Folded:
-    return _moved(data, np.transpose(data.data, node.ints("perm", range(data.data.ndim)[::-1])))
+    order = node.ints("perm", range(data.data.ndim)[::-1])
+    if sorted(order) != list(range(data.data.ndim)):
+        return None
+    return _moved(data, np.transpose(data.data, order))
 
 
 def _identity(graph: Graph, node: Node, data: Known) -> Folded:
@@ -293,6 +320,8 @@ def _identity(graph: Graph, node: Node, data: Known) -> Folded:
 def _range(graph: Graph, node: Node, start: Known, limit: Known, delta: Known) -> Folded:
     if start.is_symbolic or limit.is_symbolic or delta.is_symbolic or not start.dtype.is_integer:
         return None
+    if not start.data.size == limit.data.size == delta.data.size == 1:
+        return None
     a, b, c = (int(v.data.reshape(-1)[0]) for v in (start, limit, delta))
     if c == 0 or abs(b - a) // abs(c) > MAX_FOLDED:
         return None
@@ -300,22 +329,24 @@ def _range(graph: Graph, node: Node, start: Known, limit: Known, delta: Known) -
 
 
 def _constant_of_shape(graph: Graph, node: Node, shape: Known) -> Folded:
-    if shape.is_symbolic or int(np.prod(shape.data, dtype=np.float64)) > MAX_FOLDED or (shape.data < 0).any():
+    dims = _numbers(shape)
+    if dims is None or math.prod(dims) > MAX_FOLDED or any(d < 0 for d in dims):
         return None
     from relaxlang.frontend.onnx.types import tensor_data
 
     value = tensor_data(node.tensor("value"), "the value") if node.has("value") else np.zeros(1, dtype=np.float32)
-    return Known(np.full(tuple(int(n) for n in shape.data), value.reshape(-1)[0], dtype=value.dtype))
+    return Known(np.full(dims, value.reshape(-1)[0], dtype=value.dtype)) if value.size == 1 else None
 
 
 def _expand(graph: Graph, node: Node, data: Known, shape: Known) -> Folded:
-    if shape.is_symbolic:
+    dims = _numbers(shape)
+    if dims is None or any(d < 0 for d in dims):
         return None
     try:
-        wanted = np.broadcast_shapes(data.data.shape, tuple(int(n) for n in shape.data))
+        wanted = np.broadcast_shapes(data.data.shape, tuple(dims))
     except ValueError:
         return None
-    if int(np.prod(wanted, dtype=np.float64)) > MAX_FOLDED:
+    if math.prod(wanted) > MAX_FOLDED:
         return None
     return _moved(data, np.broadcast_to(data.data, wanted))
 
@@ -327,11 +358,13 @@ def _reduce(kind: type[prim.BinaryOp], plain: Callable[..., Any]) -> Fold:
         axes = _axes_of(node, given, ())
         if axes is None or not data.dtype.is_integer or (not axes and node.flag("noop_with_empty_axes")):
             return None
-        over = tuple(graph.axis(node, a, data.data.ndim) for a in axes) or tuple(range(data.data.ndim))
+        over = graph.axes(node, axes, data.data.ndim) or tuple(range(data.data.ndim))
+        if len(set(over)) < len(over) or not data.data.size:
+            return None
         keep = node.flag("keepdims", True)
         if not data.is_symbolic:
             return Known(np.asarray(plain(data.data, axis=over, keepdims=keep)).astype(data.dtype.numpy), data.dtype)
-        if len(over) != data.data.ndim or data.data.size == 0:
+        if len(over) != data.data.ndim:
             return None
         flat = data.data.reshape(-1).tolist()
         made = flat[0]
@@ -345,12 +378,14 @@ def _reduce(kind: type[prim.BinaryOp], plain: Callable[..., Any]) -> Fold:
 
 
 def _split(graph: Graph, node: Node, data: Known, *given: Known) -> Folded:
-    if any(g.is_symbolic for g in given):
+    stated = _numbers(given[0]) if given else None
+    if given and stated is None:
         return None
     axis = graph.axis(node, node.int("axis", 0), data.data.ndim)
     size, count = data.data.shape[axis], len(node.outputs)
     step = -(-size // count)
-    sizes = given[0].data.tolist() if given else node.ints("split", [min(step, size - k * step) for k in range(count)])
+    equal = [min(step, size - k * step) for k in range(count)]
+    sizes = node.ints("split", equal) if stated is None else stated
     if sum(sizes) != size or any(s < 0 for s in sizes) or len(sizes) != count:
         return None
     return tuple(_moved(data, part) for part in np.split(data.data, np.cumsum(sizes)[:-1], axis=axis))

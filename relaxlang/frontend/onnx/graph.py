@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     Converter = Callable[["Graph", Node], Result]
 
 
+MAX_READ = 64
+"""Elements of a tensor that become dimensions at run time: no tensor of numpy has more."""
 MAX_NODES = 1 << 18
 """Nodes that a model may come to: functions that call each other twice double with each one."""
 
@@ -292,6 +294,8 @@ class Graph:
         count = dims[0] if dims else 1
         if not isinstance(count, int):
             fail("RLX8006", f"{what} are as many as is known only at run time")
+        if count > MAX_READ:
+            fail("RLX8006", f"{what} are {count} numbers that are known only at run time; {MAX_READ} are possible")
         flat = tensor if dims else self.bb.emit(op.reshape(tensor, (1,)))
         shape = self.bb.emit(relax.Call(relax.Op("tensor_to_shape"), (flat,)))
         name = legal_name(getattr(tensor, "name", "d"))
@@ -320,8 +324,24 @@ class Graph:
         return value.data
 
     def like(self, number: float, value: Value) -> relax.Constant:
-        """A number as a tensor without dimensions, of a value's element type."""
-        return relax.Constant(np.array(number, dtype=self.dtype(value).numpy))
+        """A number as a tensor without dimensions, of a value's element type; RLX8003 when it has no such number."""
+        of = self.dtype(value)
+        try:
+            return relax.Constant(np.array(number, dtype=of.numpy))
+        except (ValueError, OverflowError):
+            fail("RLX8003", f"{number} is no `{of}`")
+
+    def of_length(self, x: relax.Expr, axis: int, length: Dim) -> relax.Expr:
+        """A tensor that has this many elements along an axis: RLX8003, or an error at run time, when it has not."""
+        dims = self.sizes(x)
+        have = dims[axis]
+        if self.equal(have, length):
+            return x
+        if isinstance(have, int) and isinstance(length, int):
+            fail("RLX8003", f"axis {axis} has {have} elements, and should have {length}")
+        stated = (prim.as_prim(length if k == axis else d, INT64) for k, d in enumerate(dims))
+        made: relax.Expr = self.bb.match_cast(x, tensor_info(tuple(stated), self.dtype(x)))
+        return made
 
     # --- symbolic dimensions ------------------------------------------------------------------------------------------
     def dim(self, name: str) -> prim.Var:

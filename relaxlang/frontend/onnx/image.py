@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
+from relaxlang.base.diagnostics import fail
 from relaxlang.frontend.onnx.graph import Graph
 from relaxlang.frontend.onnx.node import Node
 from relaxlang.frontend.onnx.resampling import Sampling
@@ -48,9 +50,9 @@ def _wanted(g: Graph, n: Node, dims: tuple[Dim, ...], axes: tuple[int, ...]) -> 
     scales: list[float | None] = [1.0] * len(dims)
     sizes: list[Dim] = list(dims)
     if n.op == "Upsample":
-        given = n.floats("scales") if n.version < 9 else g.constant(n.input(1), "the scales").tolist()
+        given = n.floats("scales") if n.version < 9 else g.constant(n.input(1), "the scales").reshape(-1).tolist()
     elif n.version < 11:
-        given = g.constant(n.input(1), "the scales").tolist()
+        given = g.constant(n.input(1), "the scales").reshape(-1).tolist()
     else:
         wanted = n.input(3)
         given = [] if n.input(2) is None else g.constant(n.input(2), "the scales").reshape(-1).tolist()
@@ -60,6 +62,8 @@ def _wanted(g: Graph, n: Node, dims: tuple[Dim, ...], axes: tuple[int, ...]) -> 
             return _by_sizes(g, n, dims, axes, g.dims(wanted, "the sizes"))
     if len(given) != len(axes):
         n.unsupported(f"with {len(given)} scales for {len(axes)} axes")
+    if not all(math.isfinite(scale) and scale > 0 for scale in given):
+        fail("RLX8003", f"the scales are no positive numbers: {given}")
     for a, scale in zip(axes, given):
         scales[a], sizes[a] = scale, _scaled(g, n, dims[a], scale)
     return scales, sizes
@@ -83,6 +87,8 @@ def _by_sizes(
         ]
         if len(pairs) < len(axes):
             n.unsupported("with a fixed aspect ratio and symbolic sizes")
+        if not all(old for _, old, _ in pairs):
+            n.unsupported("with a fixed aspect ratio of an image without pixels")
         ratios = [new / old for _, old, new in pairs]
         scale = min(ratios) if policy == "not_larger" else max(ratios)
         for a, old, _ in pairs:

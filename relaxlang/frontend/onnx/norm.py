@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from relaxlang.base.diagnostics import fail
 from relaxlang.frontend.onnx.graph import Graph, item
 from relaxlang.frontend.onnx.node import Node
 from relaxlang.frontend.onnx.values import Dim, Known, Result, Value
@@ -50,7 +51,10 @@ def _of_shape(g: Graph, value: Value, wanted: Iterable[Dim]) -> relax.Expr:
         return g.tensor(value)
     known = tuple(d for d in dims if isinstance(d, int))
     if isinstance(value, Known) and not value.is_symbolic and len(known) == len(dims):
-        return relax.Constant(np.ascontiguousarray(np.broadcast_to(value.data, known)))
+        try:
+            return relax.Constant(np.ascontiguousarray(np.broadcast_to(value.data, known)))
+        except ValueError:
+            fail("RLX8003", f"the scale or bias of shape {value.data.shape} does not broadcast to {known}")
     made: relax.Expr = op.broadcast_to(g.tensor(value), dims)
     return made
 

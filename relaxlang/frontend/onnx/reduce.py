@@ -129,7 +129,7 @@ def top_k(g: Graph, n: Node) -> Result:
     axis = g.axis(n, n.int("axis", -1), g.rank(x))
     if not isinstance(k, int):
         order = g.bb.emit(op.argsort(x, axis=axis, descending=n.flag("largest", True), dtype="int64"))
-        found = g.bb.emit(op.strided_slice(order, [axis], [0], [k], assume_inbound=True))
+        found = g.of_length(g.bb.emit(op.strided_slice(order, [axis], [0], [k])), axis, k)
         return op.gather_elements(x, found, axis=axis), found
     both = g.bb.emit(op.topk(x, k, axis=axis, ret_type="both", largest=n.flag("largest", True), dtype="int64"))
     return item(both, 0), item(both, 1)

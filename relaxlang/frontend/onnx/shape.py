@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
+from relaxlang.base.diagnostics import fail
 from relaxlang.frontend.onnx.graph import Graph, item
 from relaxlang.frontend.onnx.node import Node
 from relaxlang.frontend.onnx.types import element_type, tensor_data
@@ -150,6 +153,10 @@ def split(g: Graph, n: Node) -> Result:
         return x
     if sizes and len(sizes) != count:
         n.unsupported(f"in {len(sizes)} parts, of which {count} are used")
+    if any(isinstance(s, int) and s < 0 for s in sizes):
+        fail("RLX8003", f"there are no parts of {', '.join(map(str, sizes))}")
+    if sizes and all(isinstance(s, int) for s in sizes):
+        x = g.of_length(x, axis, g.simplify(sum(sizes)))
     if not sizes:
         whole = dims[axis]
         part = g.simplify(
@@ -167,12 +174,19 @@ def split(g: Graph, n: Node) -> Result:
     begins: list[Dim] = [0, *ends]
     stops: list[Dim] = [*ends, dims[axis]]
     if all(isinstance(e, int) for e in ends):
-        parts = g.bb.emit(op.split(x, list(ends), axis=axis))
-        return tuple(item(parts, k) if n.wants(k) else None for k in range(count))
-    return tuple(
-        op.strided_slice(x, [axis], [b], [e], assume_inbound=True) if n.wants(k) else None
-        for k, (b, e) in enumerate(zip(begins, stops))
-    )
+        made = g.bb.emit(op.split(x, list(ends), axis=axis))
+        return tuple(item(made, k) if n.wants(k) else None for k in range(count))
+    parts = enumerate(zip(begins, stops, sizes or [None] * count))
+    return tuple(_part(g, x, axis, b, e, s) if n.wants(k) else None for k, (b, e, s) in parts)
+
+
+def _part(g: Graph, x: relax.Expr, axis: int, begin: Dim, end: Dim, size: Dim | None) -> relax.Expr:
+    """A slice, which must be of a size when there is one. Where the places are known at run time only, they may be
+    anything: the slice is limited to what there is, and too short then."""
+    whole = g.sizes(x)[axis]
+    inside = all(g.known_nonnegative(prim.as_prim(d, INT64)) for d in (begin, end - begin, whole - end))
+    part: relax.Expr = op.strided_slice(x, [axis], [begin], [end], assume_inbound=inside)
+    return part if inside or size is None else g.of_length(g.bb.emit(part), axis, size)
 
 
 def slice_(g: Graph, n: Node) -> Value:
@@ -214,6 +228,8 @@ def _place(g: Graph, at: Dim, size: Dim) -> Dim:
 def constant_of_shape(g: Graph, n: Node) -> Value:
     """ConstantOfShape: float32 zeros unless `value` says otherwise."""
     value = tensor_data(n.tensor("value"), "the value") if n.has("value") else np.zeros(1, dtype=np.float32)
+    if value.size != 1:
+        fail("RLX8003", f"the value is no single element, but a tensor of shape {value.shape}")
     dims = g.dims(n.input(0), "the shape")
     return op.full(dims, relax.Constant(value.reshape(-1)[0].reshape(())))
 
@@ -231,9 +247,10 @@ def range_(g: Graph, n: Node) -> Value:
             return g.bb.match_cast(made, tensor_info((length,), of)) if g.known_nonnegative(length) else made
         return op.arange(start, limit, delta, dtype=of)
     if all(isinstance(v, Known) and not v.is_symbolic for v in values):
-        low, high, by = (float(g.constant(v, "a bound of the range").reshape(-1)[0]) for v in values)
-        if by == 0:
-            n.unsupported("with a step of 0")
+        bounds = [g.constant(v, "a bound of the range").reshape(-1).astype(np.float64).tolist() for v in values]
+        low, high, by = (bound[0] if len(bound) == 1 else math.nan for bound in bounds)
+        if not math.isfinite((high - low) / by if by else math.nan):
+            fail("RLX8003", f"there is no range of {', '.join(map(str, bounds))}")
         return Known((low + np.arange(max(int(np.ceil((high - low) / by)), 0)) * by).astype(of.numpy))
     first, last, step = (op.reshape(g.tensor(v), ()) for v in values)
     wide = op.ceil(op.divide(op.astype(op.subtract(last, first), "float64"), op.astype(step, "float64")))

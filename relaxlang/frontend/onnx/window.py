@@ -116,9 +116,13 @@ def conv_transpose(g: Graph, n: Node) -> Value:
     kernel = _kernel(g, n, n.input(1))
     w = Window(g, n, (1,) * len(kernel), kernel)
     extra = n.ints("output_padding", (0,) * w.count)
+    if len(extra) != w.count:
+        n.unsupported(f"with an `output_padding` of {len(extra)} numbers for {w.count} axes")
     padding, more = w.padding, [0] * w.count
     if n.has("output_shape") or n.string("auto_pad", "NOTSET").startswith("SAME"):
         wanted = n.ints("output_shape", ())[-w.count :]
+        if wanted and len(wanted) != w.count:
+            n.unsupported(f"with an `output_shape` of {len(wanted)} numbers for {w.count} axes")
         before: list[Dim] = []
         after: list[Dim] = []
         for k, d in enumerate(spatial):

@@ -5,6 +5,7 @@ import pytest
 from onnx_models import Maker, reference
 
 import relaxlang
+from relaxlang.base.diagnostics import DiagnosticError
 from relaxlang.frontend.onnx import from_onnx, parameters
 
 pytestmark = pytest.mark.extra("onnx")
@@ -210,3 +211,42 @@ def test_products_of_bytes(a: str, b: str, zeros: tuple) -> None:
     points = [m.constant(np.array(z, t)) for z, t in zip(zeros, (a, b))]
     y = m("MatMulInteger", m.input("x", ("n", 5, 18), a), m.constant(w), *points)
     same(m.model(y), x)
+
+
+def refuses(run, *inputs: np.ndarray) -> None:
+    with pytest.raises(DiagnosticError, match="RLX6005"):
+        run(*inputs)
+
+
+def test_sizes_that_are_wrong_at_run_time() -> None:
+    m = Maker()
+    x, sizes, k = m.input("x", ("n",)), m.input("sizes", (2,), "int64"), m.input("k", (1,), "int64")
+    model = m.model(*m("Split", x, sizes, outputs=2), m("TopK", x, k, outputs=2)[0])
+    run = relaxlang.VirtualMachine(relaxlang.build(from_onnx(model)))["main"]
+    for given, count in (([3, 1], 2), ([0, 4], 0), ([4, 0], 4)):
+        inputs = random(4), np.array(given), np.array([count])
+        for a, b in zip(run(*inputs), reference(model, *inputs), strict=True):
+            np.testing.assert_array_equal(a, b)
+    for given in ([3, 2], [1, 1], [100, -96], [-1, 5], [1 << 40, 0], [1 << 62, 0]):
+        refuses(run, random(4), np.array(given), np.array([2]))
+    for count in (5, -1, 1 << 40):
+        refuses(run, random(4), np.array([2, 2]), np.array([count]))
+
+
+def test_parts_come_to_the_whole() -> None:
+    m = Maker()
+    x = m.input("x", ("n",))
+    model = m.model(*m("Split", x, m.constant([1, 2]), outputs=2))
+    run = relaxlang.VirtualMachine(relaxlang.build(from_onnx(model)))["main"]
+    assert [len(part) for part in run(random(3))] == [1, 2]
+    refuses(run, random(4))
+
+
+def test_what_is_scanned_together_is_equally_long() -> None:
+    body = Maker()
+    made = body.graph(body("Add", body.input("p", (2,)), body.input("q", (2,))))
+    m = Maker()
+    y = m("Scan", m.input("x", (4, 2)), m.input("y", ("n", 2)), num_scan_inputs=2, body=made)
+    run = relaxlang.VirtualMachine(relaxlang.build(from_onnx(m.model(y))))["main"]
+    np.testing.assert_allclose(run(random(4, 2), random(4, 2)), random(4, 2) * 2)
+    refuses(run, random(4, 2), random(3, 2))

@@ -144,3 +144,45 @@ def test_functions_without_end() -> None:
         body = [helper.make_node(f"F{(k + 1) % 40}", ["a"], ["b"], domain="own")]
         model.functions.append(helper.make_function("own", f"F{k}", ["a"], ["b"], body, imports))
     fault(model, "RLX8003", "nested more than")
+
+
+KNOWN = {
+    "Add": (np.zeros((2, 3)), np.zeros(2)),
+    "Less": (np.zeros(2), np.zeros(3)),
+    "Where": (np.ones((3, 1), bool), np.zeros((1, 2)), np.zeros(3)),
+    "Reshape": (np.zeros(3), np.array([[-1]])),
+    "Expand": (np.zeros(3), np.array([[3]])),
+    "ConstantOfShape": (np.array([2, -3]),),
+    "Unsqueeze": (np.zeros(3), np.array([0, 0])),
+    "ReduceProd": (np.zeros((2, 3), "int64"), np.array([0, -2])),
+    "ReduceMin": (np.zeros((0, 3), "int64"), np.array([0])),
+    "Range": (np.array(0), np.zeros(0, "int64"), np.array(1)),
+    "Split": (np.zeros(3), np.array([1, -1, 3])),
+}
+"""Known operands that the operator is not defined for."""
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_known_operands_that_do_not_fit(name: str) -> None:
+    m = Maker()
+    operands = [m.constant(v, "float32" if v.dtype == "float64" else None) for v in KNOWN[name]]
+    made = m(name, *operands, outputs=3 if name == "Split" else 1)
+    with pytest.raises(DiagnosticError, match=f"at the {name} node"):
+        from_onnx(m.model(*(made if name == "Split" else [made])))
+
+
+def test_attributes_that_make_no_sense() -> None:
+    m = Maker()
+    fault(m.model(m("Transpose", m.constant([1, 2]), perm=[0, 0])), "RLX0210", "Transpose")
+    m = Maker()
+    scale = m.constant(np.ones(3, "float32"))
+    fault(m.model(m("LayerNormalization", m.input("x", (2, 4)), scale)), "RLX8003", "does not broadcast")
+    for scales in ([1, 1, np.nan, 2], [1, 1, 0, 2], [1, 1, np.inf, 2]):
+        m = Maker()
+        x = m.input("x", (1, 1, 3, 3))
+        made = m("Resize", x, "", m.constant(scales, "float32"), mode="linear")
+        fault(m.model(made), "RLX8003", "no positive numbers")
+    m = Maker()
+    fault(m.model(m("Range", *(m.constant(v, "float32") for v in (0, 1, np.nan)))), "RLX8003", "no range")
+    m = Maker()
+    fault(m.model(m("Reshape", m.input("x", ("n",)), m.input("s", (1 << 60,), "int64"))), "RLX8006", "64 are possible")
