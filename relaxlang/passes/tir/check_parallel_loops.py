@@ -106,8 +106,7 @@ class _Check(Visitor):
     @on(BufferStore)
     def store(self, node: BufferStore) -> None:
         """A store that updates what it stores to."""
-        self.below(node)
-        updates = any(
+        updates = bool(self.loops) and any(
             isinstance(e, BufferLoad) and e.buffer is node.buffer and e.indices == node.indices
             for e in _operands(node.value)
         )

@@ -1,20 +1,25 @@
 """Lowering of TensorIR: what the passes refuse to do."""
 
+from collections.abc import Callable
 from textwrap import dedent, indent
 
 import numpy as np
 import pytest
 
 import relaxlang
+from relaxlang.arith.analyzer import Analyzer
 from relaxlang.base.diagnostics import DiagnosticError
-from relaxlang.ir import tir
+from relaxlang.ir import prim, tir
 from relaxlang.ir.tir import PrimFunc
 from relaxlang.ir.visit import walk
 from relaxlang.passes.tir.check_parallel_loops import check_parallel_loops
+from relaxlang.passes.tir.compact_buffer_allocation import compact_buffer_allocation
 from relaxlang.passes.tir.hoist_if_then_else import HoistIfThenElse
-from relaxlang.passes.tir.loop_partition import LoopPartition
+from relaxlang.passes.tir.loop_partition import LoopPartition, loop_partition
 from relaxlang.passes.tir.lower_init_block import lower_init_block
+from relaxlang.passes.tir.lower_match_buffer import lower_match_buffer
 from relaxlang.passes.tir.lowering import lower
+from relaxlang.passes.tir.plan_and_update_buffer_allocation_location import plan_buffer_allocation
 from relaxlang.passes.tir.reorder_reductions import reorder_reductions
 from relaxlang.passes.tir.stmt_simplify import stmt_simplify
 from relaxlang.passes.tir.vectorize_loop import vectorize_loop
@@ -209,3 +214,61 @@ class M:
 """
     mod = relaxlang.parse(text)
     relaxlang.assert_structural_equal(HoistIfThenElse()(mod), mod)
+
+
+COPY = """
+for i in range(7):
+    with T.block("copy"):
+        vi = T.axis.spatial(7, i)
+        A[vi] = A[vi] * T.float32(2)
+"""
+
+
+@pytest.mark.parametrize("step", [lower_init_block, lower_match_buffer, plan_buffer_allocation, loop_partition,
+                                  compact_buffer_allocation])  # fmt: skip
+def test_passes_return_the_function_where_there_is_nothing_to_do(step: Callable[[PrimFunc], PrimFunc]) -> None:
+    func = prim_func('A: T.Buffer((7,), "float32")', COPY)
+    assert step(func) is func
+
+
+def test_loops_beside_those_taken_apart_stay() -> None:
+    func = prim_func(
+        'A: T.Buffer((61,), "float32")',
+        """
+        for i in range(4):
+            for j in T.vectorized(16):
+                if i * 16 + j < 61:
+                    A[i * 16 + j] = T.float32(0)
+        for k in range(8):
+            A[k] = A[k * 2 + 1]
+        """,
+    )
+    made = loop_partition(func)
+    assert loops(made) == "i j i j k"
+    kept = [n for n in walk(func.body) if isinstance(n, tir.For) and n.loop_var.name == "k"]
+    assert [n for n in walk(made.body) if isinstance(n, tir.For) and n.loop_var.name == "k"] == kept
+
+
+def test_lanes_that_a_condition_leaves_out_are_read_where_inner_loops_show_that_they_exist() -> None:
+    func = prim_func(
+        'A: T.Buffer((64,), "float32"), n: T.int32',
+        """
+        L = T.allocate([64], "float32", "local")
+        B = T.decl_buffer((64,), "float32", data=L, scope="local")
+        for i in T.vectorized(16):
+            for j in range(4):
+                if i < n:
+                    B[j * 16 + i] = A[j * 16 + i]
+        """,
+    )
+    stores = [n for n in walk(vectorize_loop(func).body) if isinstance(n, tir.BufferStore)]
+    assert len(stores) == 1 and stores[0].predicate is None and isinstance(stores[0].value, prim.Select)
+
+
+@pytest.mark.parametrize("index", ["i * 8 + j", "(i + 1) * 8 + (j - 8)", "j + i * 4 + i * 4"])
+def test_flat_indices_have_one_form(index: str) -> None:
+    text = f"for i, j in T.grid(8, 8):\n    A[{index}] = A[i * 8 + j]"
+    func = lower(prim_func('A: T.Buffer((64,), "float32")', text))
+    (store,) = [n for n in walk(func.body) if isinstance(n, tir.BufferStore)]
+    assert isinstance(store.value, prim.BufferLoad)
+    assert Analyzer().can_prove_equal(store.indices[0], store.value.indices[0])
