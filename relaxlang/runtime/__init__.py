@@ -4,7 +4,8 @@ In: an `Executable` (made by code generation through `ExecBuilder`, or read from
 Out: `vm["main"](x, w)`. The run time needs numpy and `relaxlang.base` only, so a built program runs without the
 compiler.
 
-Reading order: `ndarray` (tensors; below it `memory`, the allocator, and `dlpack`), `kernel_signature` and `kernel`
+Reading order: `ndarray` (tensors; below it `memory`, the allocator, and `dlpack`;
+`draft` is memory in the cache's files), `kernel_signature` and `kernel`
 (compiled functions and how they are called; `kernel_args` checks), `executable` (the program as data; `exec_builder`
 writes it, `exec_text`/`exec_parse` and `exec_file`/`exec_values` are its two outside forms), `builtins` (what bytecode
 calls) with `checks` (the words of its errors), `registry` (packed functions), `c_function` (functions of shared

@@ -13,7 +13,8 @@ Read in this order:
 - `spellings`: the names of all eras in one table, which reading and printing share.
 - `comptime` and `comptime_values`: the compile-time language.
 - `elaborate`: from the surface tree to IR. `parse` is the way in: text to checked module.
-  `include` finds the files that a file is made of.
+  `include` finds the files that a file is made of; `side_file` has its large constants, which stay there as
+  `side_array`s until somebody looks at them.
 - `document`, `scalars` and `printer`: from IR to text.
 - `format`: a source laid out anew, from its surface tree. `migrate`: a source as the script of a release of TVM,
   printed from its IR, with its comments.

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import relaxlang
+import relaxlang.driver
 from relaxlang.base import fingerprint, store
 from relaxlang.base.diagnostics import DiagnosticError
 from relaxlang.codegen import build_cache
@@ -131,6 +132,18 @@ def test_builds_go_on_without_room_or_a_name(
         monkeypatch.setattr(os, trouble, refuse)
     check(build(packed))
     assert len(entries(folder)) == len(data_files(folder)) == 1  # written as a whole
+    assert is_kept(packed)
+
+
+def test_the_cache_may_be_cleared_during_a_build(packed: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    generate = relaxlang.driver.generate
+
+    def clear_and_generate(*args):
+        store.clear()
+        return generate(*args)
+
+    monkeypatch.setattr("relaxlang.driver.generate", clear_and_generate)
+    check(build(packed))
     assert is_kept(packed)
 
 
