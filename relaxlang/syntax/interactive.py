@@ -66,8 +66,9 @@ def tokens(text: str) -> list[Highlight]:
             made.append(_unreadable(text, start))
             at = made[-1].end
             continue
-        kind = found.lastgroup or ""
-        start, at = found.span(kind)
+        group = found.lastindex or 0
+        kind = vocabulary.kinds[group]
+        start, at = found.span(group)
         if kind == "NAME":
             terminal = vocabulary.names.get(text[start:at], "NAME")
             made.append(Highlight(_CLASSES.get(terminal, "keyword"), start, at))

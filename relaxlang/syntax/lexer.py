@@ -19,6 +19,8 @@ from relaxlang.syntax.tables import Tables
 MAX_BLOCKS = 100
 
 _PAIRS = {"(": ")", "[": "]", "{": "}"}
+_CLOSING = frozenset(_PAIRS.values())
+_LONE = "()[]{},;~"  # marks that no other mark or number begins with
 # A line inside brackets that begins with one of these words shows that a bracket was never closed.
 _STATEMENT_WORDS = frozenset("def class return with while assert pass break continue import from".split())
 _LOOKALIKES = {  # what word processors and input methods write instead
@@ -63,7 +65,8 @@ class Token:
 class Vocabulary:
     """A grammar as the lexer sees it: one expression that matches any terminal, and the words.
 
-    `names` maps keywords to terminals, and Python's other keywords to `RESERVED`; `marks` maps punctuation.
+    `names` maps keywords to terminals, and Python's other keywords to `RESERVED`; `marks` maps punctuation. `kinds` has
+    the terminal of each group of `match`.
     """
 
     def __init__(self, tables: Tables) -> None:
@@ -72,10 +75,17 @@ class Vocabulary:
         self.marks = {word: name for word, name in tables.words.items() if not word.isidentifier()}
         patterns = dict(tables.patterns)
         blank = patterns.pop("BLANK", r"\s+")
-        parts = [f"(?P<{name}>{pattern})" for name, pattern in patterns.items()]
-        parts.append("(?P<MARK>" + "|".join(map(re.escape, sorted(self.marks, key=len, reverse=True))) + ")")
+        words = [*patterns.items(), ("MARK", "|".join(map(re.escape, sorted(self.marks, key=len, reverse=True))))]
+        # Most words are names that no quote follows, and marks that begin no other word: they are tried first.
+        if "NAME" in patterns:
+            words.insert(0, ("NAME", rf"(?:{patterns['NAME']})(?![\w\"'])"))
+        words.insert(0, ("MARK", "[" + re.escape("".join(m for m in self.marks if m in _LONE)) + "]"))
+        any_word = "|".join(f"(?P<_{k}>{pattern})" for k, (_, pattern) in enumerate(words))
         self.blank = re.compile(f"(?:{blank})?")
-        self.match = re.compile(f"(?:{blank})?(?:" + "|".join(parts) + r"|(?P<NEWLINE>\n))").match
+        pattern = re.compile(rf"(?:{blank})?(?:{any_word}|(?P<_{len(words)}>\n))")
+        self.match = pattern.match
+        kinds = [*(kind for kind, _ in words), "NEWLINE"]
+        self.kinds = {number: kinds[int(name[1:])] for name, number in pattern.groupindex.items()}
 
 
 class Lexer:
@@ -122,12 +132,13 @@ class Lexer:
     def _scan(self, at: int) -> Iterator[Token]:
         """Tokens from the offset `at` on, which is past the indentation of its line."""
         text, end, brackets, nested = self.source.text, self.end, self.brackets, self.nested
-        match, names, marks = self.vocabulary.match, self.vocabulary.names, self.vocabulary.marks
+        words = self.vocabulary
+        match, kinds, names, marks = words.match, words.kinds, words.names, words.marks
         line = last = at  # where the first token of this line is due; where the last token ended
         while True:
             found = match(text, at, end)
             if found is None:
-                at = _end_of(self.vocabulary.blank, text, at, end)
+                at = _end_of(words.blank, text, at, end)
                 if at >= end:
                     if "\\" in text[max(line, last) : end]:
                         yield self._joined_with_nothing(last)
@@ -136,8 +147,9 @@ class Lexer:
                 last = token.end
                 yield token
                 continue
-            kind = found.lastgroup or "MARK"  # every alternative has a name; the type checker cannot know
-            start, at = found.span(kind)
+            group = found.lastindex or 0  # every alternative is a group; the type checker cannot know
+            kind = kinds[group]
+            start, at = found.span(group)
             word = text[start:at]
             if kind == "NAME":
                 kind = names.get(word, kind)
@@ -153,11 +165,17 @@ class Lexer:
                     kind, word = self._unicode_name(kind, word, start)
             elif kind == "MARK":
                 kind = marks[word]
-                if word == "@" and not brackets and self.first_on_line(start) and begins_python(text, start, end):
+                if word in _PAIRS:
+                    brackets.append(Token("", word, start, at))
+                elif word in _CLOSING:
+                    if brackets and _PAIRS[brackets[-1].text] == word:
+                        brackets.pop()
+                    else:
+                        self._mismatched(word, start)
+                        kind = "UNREADABLE"
+                elif word == "@" and not brackets and self.first_on_line(start) and begins_python(text, start, end):
                     at = end_of_python(text, start, end)
                     kind, word = "PYTHON", text[start:at]
-                elif word in "()[]{}" and not self._bracket(word, start):
-                    kind = "UNREADABLE"
             elif kind == "NEWLINE":
                 if brackets or nested:
                     continue
@@ -289,21 +307,13 @@ class Lexer:
         )
 
     # --- brackets -----------------------------------------------------------------------------------------------------
-    def _bracket(self, word: str, start: int) -> bool:
-        """Open or close a bracket; False, after a report, when it closes none."""
+    def _mismatched(self, word: str, start: int) -> None:
+        """Report a bracket that closes none, or not the one that is open, and guess which ones are open then."""
         brackets = self.brackets
-        if word in _PAIRS:
-            brackets.append(Token("", word, start, start + 1))
-            return True
-        if brackets and _PAIRS[brackets[-1].text] == word:
-            brackets.pop()
-            return True
         span = Span(self.source, start, start + 1)
-        if not brackets and self.quiet:
-            return False
         if not brackets:
             self._report(Diagnostic("RLX0005", f"unmatched `{word}`", span, label="no bracket is open here"))
-            return False
+            return
         opened = brackets[-1]
         self._report(
             Diagnostic(
@@ -319,7 +329,6 @@ class Lexer:
         else:
             while _PAIRS[brackets.pop().text] != word:
                 pass
-        return False
 
     def unclosed(self) -> Diagnostic:
         """The error that the innermost open bracket is never closed."""

@@ -33,7 +33,7 @@ class Rule(NamedTuple):
     """One production.
 
     `keep` lists the symbols whose values count: (position, whether it is a list to splice); position -1 is a None
-    that stands for an absent `[x]`.
+    that stands for an absent `[x]`. `picks` are the positions where there is neither, as in most rules.
     """
 
     origin: str
@@ -41,7 +41,7 @@ class Rule(NamedTuple):
     kind: int
     callback: str
     keep: tuple[tuple[int, bool], ...]
-    splices: bool
+    picks: tuple[int, ...] | None
 
 
 class Tables(NamedTuple):
@@ -49,7 +49,7 @@ class Tables(NamedTuple):
 
     `patterns` are the regular terminals (name, expression) in the order of trial, `words` maps keywords and
     punctuation to their terminals, `ignored` names what separates tokens, and `symbols[state]` is the symbol that
-    leads into a state. `skips` is the parser's memory of chains of rules that only pass a value on.
+    leads into a state. `skips` and `gotos` are the parser's memory of chains of rules that only pass a value on.
     """
 
     rows: list[dict[str, int]]
@@ -61,6 +61,7 @@ class Tables(NamedTuple):
     ignored: frozenset[str]
     symbols: list[str]
     skips: dict[tuple[int, int, str], int]
+    gotos: dict[tuple[int, int, str], int]
 
 
 @cache
@@ -98,10 +99,11 @@ def _from_json(data: dict[str, Any]) -> Tables:
     rows = [dict(zip(map(names.__getitem__, row[::2]), row[1::2], strict=True)) for row in data["rows"]]
     for end in data["ends"].values():
         rows[end]["$END"] = end + 1  # accepting is a shift, after which there are no more tokens
-    rules = [
-        Rule(origin, size, kind, callback, tuple((at, bool(splice)) for at, splice in keep), any(s for _, s in keep))
-        for origin, size, kind, callback, keep in data["rules"]
-    ]
+    rules = []
+    for origin, size, kind, callback, keep in data["rules"]:
+        picks = None if any(at < 0 or splice for at, splice in keep) else tuple(at for at, _ in keep)
+        kept = tuple((at, bool(splice)) for at, splice in keep)
+        rules.append(Rule(origin, size, kind, callback, kept, picks))
     return Tables(
         rows,
         rules,
@@ -111,7 +113,8 @@ def _from_json(data: dict[str, Any]) -> Tables:
         data["words"],
         frozenset(data["ignored"]),
         [names[symbol] if symbol >= 0 else "" for symbol in data["symbols"]],
-        {},
+        skips={},
+        gotos={},
     )
 
 
