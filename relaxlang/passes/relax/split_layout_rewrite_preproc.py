@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from relaxlang.analysis.uses import expressions
 from relaxlang.base.record import record
 from relaxlang.ir import prim, relax
 from relaxlang.ir.attrs import EMPTY, Attrs
@@ -112,7 +113,7 @@ def only_called(mod: IRModule) -> dict[str, list[relax.Call]]:
     calls: dict[str, list[relax.Call]] = {}
     uses: dict[str, int] = {}
     for _, caller in mod.relax_functions():
-        for node in walk(caller):
+        for node in expressions(caller):
             if isinstance(node, relax.GlobalVar):
                 uses[node.name] = uses.get(node.name, 0) + 1
             call = _plain_call(node)
