@@ -123,11 +123,17 @@ def _is_constant_name(name: object) -> bool:
 
 
 @cache
-def parse(of: Rule) -> tuple[Op, Tree]:
-    """The trees of a rule's pattern and result."""
+def _pattern(of: Rule) -> Op:
+    """The tree of a rule's pattern."""
     pattern = _read(ast.parse(of.pattern, mode="eval").body, computed=False)
     assert isinstance(pattern, Op)
-    return pattern, _read(ast.parse(of.result, mode="eval").body, computed=True)
+    return pattern
+
+
+@cache
+def parse(of: Rule) -> tuple[Op, Tree]:
+    """The trees of a rule's pattern and result."""
+    return _pattern(of), _read(ast.parse(of.result, mode="eval").body, computed=True)
 
 
 def _orders(tree: Tree) -> Iterator[Tree]:
@@ -294,4 +300,4 @@ def compiled(sources: list[Variant]) -> list[Rewrite]:
 
 def root_of(of: Rule) -> str:
     """The class name of the node that a rule rewrites ("Call" for intrinsics)."""
-    return _head(parse(of)[0]) or ""
+    return _head(_pattern(of)) or ""
