@@ -142,8 +142,8 @@ class FunctionText:
         into: list[Any] = self.lines
         level = len(self._loops)
         if _is_pure(text):
-            needed = max([self._depth.get(n, 0) for n in _NAME.findall(text)], default=0)
             known = self._known
+            needed = max([self._depth.get(n, 0) for n in _NAME.findall(text)], default=0) if level else 0
             if needed < level:
                 level = needed
                 into, known = self._loops[needed]
