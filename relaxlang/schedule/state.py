@@ -127,7 +127,7 @@ class State:
                 above.add(id(one))
         replace = _Replace({id(old): new for old, new in changes.items()}, above, {id(s): e for s, e in then.items()})
         body = replace.apply(self.func.body)
-        assert body is not None
+        assert body is not None and not replace.then, "edits are of statements of this state"
         return State(self.func.replace(body=body), self.name)
 
     def with_buffers(
@@ -142,7 +142,7 @@ class State:
             kept = tuple(b for b in block.alloc_buffers if b not in drop)
             return block.replace(alloc_buffers=kept + add)
 
-        return self.replace(changes, {scope.block: allocating})
+        return self.replace(changes, {self.blocks[scope.block.name_hint].block: allocating})
 
     def unique(self, hint: str) -> str:
         """A block name that is not in use."""
@@ -188,7 +188,7 @@ class _Replace:
         if id(stmt) not in self.above:
             return stmt
         made = self.rebuilt(stmt)
-        return self.then[id(stmt)](made) if made is not None and id(stmt) in self.then else made
+        return self.then.pop(id(stmt))(made) if made is not None and id(stmt) in self.then else made
 
     def rebuilt(self, stmt: Stmt) -> Stmt | None:
         """A statement after the changes below it."""

@@ -299,7 +299,8 @@ def _replace(sch: Schedule, realize: BlockRealize, made: list[Stmt], added: list
     """Put blocks in the place of one."""
     state = sch.state
     scope = state.scope(realize)
-    changed = state.replace({state.loops_around(realize)[0]: seq(*made)}).with_buffers(scope, add=tuple(added))
+    changes: dict[Stmt, Stmt | None] = {state.loops_around(realize)[0]: seq(*made)}
+    changed = state.with_buffers(scope, add=tuple(added), changes=changes)
     func = changed.func.replace(body=fill_regions(changed.func.body))
     sch.adopt(Schedule.of_sound(func))
 
