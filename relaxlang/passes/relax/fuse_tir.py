@@ -122,6 +122,7 @@ class _Calls(BindingRewriter):
     def __init__(self, fused: Mapping[str, _Fused]) -> None:
         super().__init__()
         self.fused = fused
+        self._callees: dict[str, relax.GlobalVar] = {}
 
     def binding(self, binding: relax.Binding) -> Iterable[relax.Binding]:
         call = binding.value
@@ -134,10 +135,10 @@ class _Calls(BindingRewriter):
         made, info = self.fused[call.op.name], call.struct_info
         assert info is not None
         tensors = tuple(a for a in call.args if isinstance(a.struct_info, TensorStructInfo))
-        args: tuple[relax.Expr, ...] = (
-            relax.GlobalVar(made.name, function_info(made.kernel)),
-            relax.Tuple(tensors),
-        )
+        callee = self._callees.get(call.op.name)
+        if callee is None:
+            callee = self._callees[call.op.name] = relax.GlobalVar(made.name, function_info(made.kernel))
+        args: tuple[relax.Expr, ...] = callee, relax.Tuple(tensors)
         if made.explicit:
             args += (relax.ShapeExpr(tuple(_shape(call.args[k])[i] for k, i in made.explicit)),)
         value = relax.Call(relax.Op("call_tir"), args, EMPTY, (info,), info, span=call.span)
