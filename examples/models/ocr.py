@@ -142,7 +142,7 @@ def text_of(scores: np.ndarray, known: list[str]) -> tuple[str, float]:
 def main() -> None:
     missing = [package for module, package in PACKAGES.items() if find_spec(module) is None]
     if missing:
-        print(f"This example needs {', '.join(missing)}: pip install {' '.join(missing)}")
+        print(f"This example needs {', '.join(missing)}: pip install --no-deps {' '.join(missing)}")
         return
     folder = Path(next(iter(find_spec("rapidocr_onnxruntime").submodule_search_locations))) / "models"
     models = {}

@@ -1,4 +1,4 @@
-"""`--compare-ir`, `--check-passes` and `--reduce`."""
+"""`--compare-ir`, `--check-passes`, `--reduce` and `--why-not`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from relaxlang.base.diagnostics import RelaxlangError, fail
 from relaxlang.base.files import write_atomically
+from relaxlang.base.source import Span
 from relaxlang.cli.compilation import Compilation
 from relaxlang.cli.options import CommandLine
 from relaxlang.cli.parameters import Filler, Parameter, assign
@@ -24,6 +25,28 @@ def compare_ir(left: Compilation, right: Compilation) -> RelaxlangError | None:
     from relaxlang.debug.compare import compare_modules
 
     return compare_modules(left.parsed, right.parsed)
+
+
+def why_not(c: Compilation, question: Span) -> str:
+    """The answer to `fuse A B`: why fusion does not compute two variables of a file's program together."""
+    words = question.text.split()
+    if len(words) != 3 or words[0] != "fuse":
+        fail("RLX7002", f"`{question.text}` is no question", question, help="for example `--why-not='fuse y z'`")
+    from relaxlang.ir import relax
+    from relaxlang.ir.visit import walk
+    from relaxlang.passes.relax.fuse_ops import explain_fusion
+
+    _, a, b = words
+    bound = {
+        name: {node.var.name for node in walk(function) if isinstance(node, relax.Binding)}
+        for name, function in c.parsed.relax_functions()
+    }
+    function = next((name for name, names in bound.items() if {a, b} <= names), next(iter(bound), "main"))
+    with c.settings.clock.phase("why not"):
+        answer = explain_fusion(c.parsed, a, b, function)
+    if answer.fused:
+        return f"`{answer.producer}` and `{answer.consumer}` are computed together, by one kernel\n"
+    return f"{answer.reason}\n"
 
 
 def check(c: Compilation, request: Request) -> RelaxlangError | None:

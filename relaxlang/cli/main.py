@@ -269,6 +269,12 @@ class _Session:
             self.reporter.warn(compilation.warnings)
         if request is not None and any(self.line.has(option) for option in _DEBUGGING):
             return self._debug(compilation, request)
+        question = self.line.span("--why-not")
+        if question is not None:
+            from relaxlang.cli import debugging
+
+            write_out(debugging.why_not(compilation, question))
+            return DONE
         if request is not None and any(output.kind == "html" for output in outputs):
             from relaxlang.cli.run import prepare
 

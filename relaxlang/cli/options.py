@@ -112,6 +112,7 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         _value(
             "--trace", "FILE", "write phases, passes and kernels over time, for Perfetto or chrome://tracing", (), True
         ),
+        _value("--why-not", "'fuse A B'", "say why two variables are not computed by one kernel", (), True),
         _flag("--stats", "say what each pass leaves: functions, bindings, kernels, nodes", True),
         _value("--list", "WHAT", "list passes, ops, pipelines, targets, executors, runtimes, codes, …", LISTS),
         _value("--describe", "NAME", "explain a pass, pipeline, operator, intrinsic or code"),

@@ -57,6 +57,8 @@ def tensor_scatter(g: Graph, n: Node) -> Value:
     cache, update = g.tensor(n.input(0)), g.tensor(n.input(1))
     dims, new = g.sizes(cache), g.sizes(update)
     axis, mode = g.axis(n, n.int("axis", -2), len(dims)), n.string("mode", "linear")
+    if len(new) != len(dims):
+        n.unsupported(f"of an update with {len(new)} dimensions in a cache with {len(dims)}")
     if mode not in ("linear", "circular") or axis == 0:
         n.unsupported(f"in the mode `{mode}` along axis {axis}")
     lanes: list[Dim] = [1] * len(dims)

@@ -1,4 +1,4 @@
-"""`--compare-ir`, `--check-passes`, `--reduce` from the outside."""
+"""`--compare-ir`, `--check-passes`, `--reduce`, `--why-not` from the outside."""
 
 import pathlib
 
@@ -29,3 +29,19 @@ def test_reduce(run):
     assert "relu" in small.script() and "matmul" not in small.script()
     done = run("mlp.rlx", "--reduce")
     assert done.code == 1 and "RLX3131" in done.err
+
+
+def test_why_not(run):
+    assert run("mlp.rlx", "--why-not=fuse y z") == (0, "`y` and `z` are computed together, by one kernel\n", "")
+    text = pathlib.Path("mlp.rlx").read_text()
+    pathlib.Path("needed.rlx").write_text(
+        text.replace("output(z)", "output(y, z)")
+        .replace('-> R.Tensor((n, 3), "float32")', "")
+        .replace("return z", "return (y, z)")
+    )
+    done = run("needed.rlx", "--why-not", "fuse y z")
+    assert done.code == 0 and done.out.startswith("`y` is needed outside its dataflow block")
+    assert run("mlp.rlx", "--why-not=fuse y nope").code == 1
+    for question in ("fuse y", "share y z", ""):
+        done = run("mlp.rlx", f"--why-not={question}")
+        assert done.code == 2 and "RLX7002" in done.err
