@@ -41,6 +41,9 @@ class CompiledCode:
     externals: tuple[str, ...]
     target: Target
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.symbol} for {self.target}>"
+
     @cached_property
     def code(self) -> bytes:
         """The object file."""

@@ -97,8 +97,9 @@ class Unit:
 
     def no_array(self, text: object, of: DType, fault: str, span: Span | None) -> Diagnostic:
         """What to say of an `I.array` that is none."""
-        named = isinstance(self.arrays, SideFile) and isinstance(text, str) and text.startswith("sha256:")
-        help = f"the large constants of a text are in the file beside it, here `{self.arrays.path}`" if named else ""
+        help = ""
+        if isinstance(self.arrays, SideFile) and isinstance(text, str) and text.startswith("sha256:"):
+            help = f"the large constants of a text are in the file beside it, here `{self.arrays.path}`"
         return Diagnostic("RLX0128", f"this is no array of `{of}`: {fault}", span, help=help)
 
     def prove_arrays(self) -> None:
