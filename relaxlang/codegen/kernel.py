@@ -61,6 +61,7 @@ class CompiledKernel(CompiledCode):
 
     signature: KernelSignature
     shared: tuple[CompiledCode, ...] = ()
+    __repr__ = CompiledCode.__repr__
 
     @property
     def name(self) -> str:
