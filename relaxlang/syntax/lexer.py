@@ -168,11 +168,7 @@ class Lexer:
                 if word in _PAIRS:
                     brackets.append(Token("", word, start, at))
                 elif word in _CLOSING:
-                    if brackets and _PAIRS[brackets[-1].text] == word:
-                        brackets.pop()
-                    else:
-                        self._mismatched(word, start)
-                        kind = "UNREADABLE"
+                    kind = kind if self._closes(word, start) else "UNREADABLE"
                 elif word == "@" and not brackets and self.first_on_line(start) and begins_python(text, start, end):
                     at = end_of_python(text, start, end)
                     kind, word = "PYTHON", text[start:at]
@@ -307,13 +303,16 @@ class Lexer:
         )
 
     # --- brackets -----------------------------------------------------------------------------------------------------
-    def _mismatched(self, word: str, start: int) -> None:
-        """Report a bracket that closes none, or not the one that is open, and guess which ones are open then."""
+    def _closes(self, word: str, start: int) -> bool:
+        """Close a bracket; False, after a report, when none or another one is open: which ones are is guessed then."""
         brackets = self.brackets
+        if brackets and _PAIRS[brackets[-1].text] == word:
+            brackets.pop()
+            return True
         span = Span(self.source, start, start + 1)
         if not brackets:
             self._report(Diagnostic("RLX0005", f"unmatched `{word}`", span, label="no bracket is open here"))
-            return
+            return False
         opened = brackets[-1]
         self._report(
             Diagnostic(
@@ -329,6 +328,7 @@ class Lexer:
         else:
             while _PAIRS[brackets.pop().text] != word:
                 pass
+        return False
 
     def unclosed(self) -> Diagnostic:
         """The error that the innermost open bracket is never closed."""
