@@ -52,19 +52,15 @@ def from_onnx(
     model that is not well-formed, RLX8004 for missing weights, RLX8005 for shapes that do not fit, RLX8006 for a use of
     an operator that is not supported.
     """
-    _require()
+    _require(shapes, constants)
     from relaxlang.syntax.inputs import Inputs
-
-    for what, given in (("shapes", shapes), ("constants", constants)):
-        if given is not None and not (isinstance(given, Mapping) and all(isinstance(name, str) for name in given)):
-            fail("RLX8005", f"`{what}` maps names of inputs, and is given {given!r}")
 
     def read(warnings: WarningSink | None, inputs: Inputs) -> IRModule:
         from relaxlang.base.recursion import deep_recursion
         from relaxlang.frontend.onnx.importer import import_model
 
         with deep_recursion():
-            return import_model(model, shapes, constants, keep_params_in_input, inputs)
+            return import_model(model, shapes, constants, keep_params_in_input, inputs)[0]
 
     origin = _origin(model, shapes or {}, constants or {}, keep_params_in_input, read)
     return read(None, Inputs()) if origin is None else origin.module()
@@ -89,14 +85,30 @@ def _origin(model: Any, shapes: Any, constants: Any, keep_params_in_input: bool,
     return origin_of_file(os.fspath(model), ("onnx", place, said), read)
 
 
-def parameters(model: Any) -> dict[str, np.ndarray[Any, Any]]:
-    """The weights of a model by the names of the parameters that `keep_params_in_input` makes of them."""
-    _require()
-    from relaxlang.frontend.onnx.importer import read_parameters
+def parameters(
+    model: Any,
+    shapes: Mapping[str, tuple[int | str, ...]] | None = None,
+    *,
+    constants: Mapping[str, Any] | None = None,
+) -> dict[str, np.ndarray[Any, Any]]:
+    """The weights of a model by the names of the parameters that `keep_params_in_input` makes of them, in the order of
+    these: `build(mod, params=…)` takes them. The arguments and errors are those of `from_onnx`.
 
-    return read_parameters(model)
+    Shapes and other numbers that the module states are no parameters.
+    """
+    _require(shapes, constants)
+    from relaxlang.base.recursion import deep_recursion
+    from relaxlang.frontend.onnx.importer import import_model
+    from relaxlang.syntax.inputs import Inputs
+
+    with deep_recursion():
+        return import_model(model, shapes, constants, True, Inputs())[1]
 
 
-def _require() -> None:
+def _require(shapes: object, constants: object) -> None:
+    """See that models can be imported, and that what is given for their inputs is given by name."""
     if find_spec("onnx") is None:
         fail("RLX8007", "importing ONNX needs the package `onnx`", help="`pip install 'relaxlang[onnx]'`")
+    for what, given in (("shapes", shapes), ("constants", constants)):
+        if given is not None and not (isinstance(given, Mapping) and all(isinstance(name, str) for name in given)):
+            fail("RLX8005", f"`{what}` maps names of inputs, and is given {given!r}")

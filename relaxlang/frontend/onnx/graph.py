@@ -47,7 +47,8 @@ class Graph:
     """A graph that is being imported, and those around it.
 
     `values` are the values by name, of this graph only; `outer` is the graph around it. `versions` are those of the
-    operator sets by domain. One `BlockBuilder` and one `Analyzer` serve all graphs of a model.
+    operator sets by domain, `parameters` the weights that became parameters of `main`. One `BlockBuilder` and one
+    `Analyzer` serve all graphs of a model.
     """
 
     def __init__(self, bb: BlockBuilder, versions: Mapping[str, int], library: functions.Library,
@@ -56,7 +57,7 @@ class Graph:
         self.versions = versions
         self.library = library
         self.keep_parameters = keep_parameters
-        self.parameters: dict[str, relax.Var] = {}
+        self.parameters: dict[relax.Var, np.ndarray[Any, Any]] = {}
         self.analyzer = Analyzer()
         self.outer: Graph | None = None
         self.values: dict[str, Value] = {}
@@ -206,7 +207,7 @@ class Graph:
     def _materialize(self, value: Known) -> relax.Expr:
         if not value.is_symbolic:
             if value.parameter and self.keep_parameters and value.data.ndim and value.data.size > 1:
-                return self.parameters.setdefault(value.parameter, self._parameter(value))
+                return self._parameter(value)
             return relax.Constant(value.data)
         elements = tuple(prim.as_prim(int(e) if isinstance(e, bool) else e, INT64) for e in value.data.reshape(-1))
         elements = tuple(prim.cast(e, INT64) for e in elements)
@@ -217,11 +218,13 @@ class Graph:
 
     def _parameter(self, value: Known) -> relax.Var:
         dims = tuple(IntImm(INT64, n) for n in value.data.shape)
-        taken = {v.name for v in self.parameters.values()}
+        taken = {v.name for v in self.parameters}
         name = legal_name(value.parameter, "p")
         while name in taken:
             name += "_"
-        return relax.Var(self.bb.get_unique_name(name), tensor_info(dims, value.dtype))
+        made = relax.Var(self.bb.get_unique_name(name), tensor_info(dims, value.dtype))
+        self.parameters[made] = value.data
+        return made
 
     def shape(self, value: Value) -> tuple[PrimExpr, ...]:
         """The dimensions of a value."""

@@ -14,7 +14,7 @@ from relaxlang.frontend.onnx.functions import Library, versions_of
 from relaxlang.frontend.onnx.graph import Graph, legal_name
 from relaxlang.frontend.onnx.model import read_model
 from relaxlang.frontend.onnx.operators import OPERATORS
-from relaxlang.frontend.onnx.types import element_type, tensor_data
+from relaxlang.frontend.onnx.types import element_type
 from relaxlang.frontend.onnx.values import Known, Sequence, Value
 from relaxlang.ir import relax
 from relaxlang.ir.module import IRModule
@@ -30,8 +30,9 @@ NUM_INPUT = "num_input"
 
 def import_model(
     model: Any, shapes: Shapes | None, constants: Mapping[str, Any] | None, keep_params_in_input: bool, files: Inputs
-) -> IRModule:
-    """See `relaxlang.frontend.onnx.from_onnx`; `files` is told the files that were read."""
+) -> tuple[IRModule, dict[str, np.ndarray[Any, Any]]]:
+    """The module of `relaxlang.frontend.onnx.from_onnx`, and the weights that became parameters, by their names;
+    `files` is told the files that were read."""
     read, shown = read_model(model, files)
     versions = versions_of(read)
     own = {(f.domain, f.name): f for f in read.functions}
@@ -55,24 +56,11 @@ def import_model(
         results = [_result(graph, value) for value in graph.outputs_of(read.graph)]
         if not results:
             fail("RLX8003", f"{shown} has no outputs")
-        params = (*inputs, *graph.parameters.values())
+        params = (*inputs, *graph.parameters)
         bb.emit_func_output(results[0] if len(results) == 1 else tuple(results), params)
     module = bb.finalize()
-    return DeadCodeElimination()(ConvertToDataflow()(module))
-
-
-def read_parameters(model: Any) -> dict[str, np.ndarray[Any, Any]]:
-    """See `relaxlang.frontend.onnx.parameters`."""
-    read, _ = read_model(model, Inputs())
-    taken: set[str] = set()
-    found: dict[str, np.ndarray[Any, Any]] = {}
-    for tensor in read.graph.initializer:
-        name = legal_name(tensor.name, "p")
-        while name in taken:
-            name += "_"
-        taken.add(name)
-        found[name] = tensor_data(tensor, f"the initializer `{tensor.name}`")
-    return found
+    weights = {var.name: data for var, data in graph.parameters.items()}
+    return DeadCodeElimination()(ConvertToDataflow()(module)), weights
 
 
 def _input_names(graph: Any) -> dict[str, Any]:
@@ -171,4 +159,4 @@ def _result(graph: Graph, value: Value) -> relax.Expr:
     return value
 
 
-__all__ = ["import_model", "read_parameters"]
+__all__ = ["import_model"]

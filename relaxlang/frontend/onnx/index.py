@@ -116,6 +116,9 @@ def compress(g: Graph, n: Node) -> Value:
         axis = g.axis(n, n.int("axis"), g.rank(x))
     else:
         x = op.flatten(x)
+    size = g.sizes(x)[axis or 0]
+    if not g.equal(g.sizes_of_rank(condition, 1)[0], size):  # what is beyond does not count
+        condition = g.bb.emit(op.strided_slice(condition, [0], [0], [size]))
     places = op.squeeze(columns_of(g, condition), [0])
     return op.take(x, places, axis=axis or 0)
 

@@ -135,6 +135,8 @@ def _read_external(model: Model, folder: str, name: str, inputs: Inputs) -> None
             continue
         info = {entry.key: entry.value for entry in tensor.external_data}
         place = info.get("location", "")
+        if "\0" in place:
+            fail("RLX8004", f"the weight `{tensor.name}` of `{name}` lies in {place!r}, which no file is called")
         asked = os.path.join(root, place)
         path = os.path.realpath(asked)
         if not place or os.path.commonpath((root, path)) != root:
@@ -156,7 +158,9 @@ def _slice_of(path: str, info: dict[str, str], tensor: Any, name: str) -> bytes:
         with open(path, "rb") as file:
             size = os.fstat(file.fileno()).st_size
             length = int(info["length"]) if "length" in info else size - offset
-            if offset < 0 or length < 0 or offset + length > size:
+            if offset < 0 or length < 0:
+                fail("RLX8004", f"{what} has the place {offset} and the length {length} in `{shown}`")
+            if offset + length > size:
                 fail("RLX8004", f"{what} ends after byte {offset + length} of `{shown}`, which has {size}",
                      help="the file is truncated; export or download it again")  # fmt: skip
             file.seek(offset)

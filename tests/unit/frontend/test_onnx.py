@@ -77,6 +77,26 @@ def test_weights_as_parameters() -> None:
     np.testing.assert_allclose(vm["main"](random(2, 4)), reference(model, random(2, 4))[0], rtol=1e-4, atol=1e-5)
 
 
+def test_numbers_in_the_module_are_no_parameters() -> None:
+    m = Maker()
+    x, flag = m.input("x", ("n", 4)), m.input("flag", (), "bool")
+    branches = []
+    for factor in (2.0, 3.0):  # both branches call their weight `c0`
+        branch = Maker()
+        branches.append(branch.graph(branch("Mul", x, branch.constant(np.full(4, factor), "float32"))))
+    y = m("If", flag, then_branch=branches[0], else_branch=branches[1])
+    model = m.model(m("Reshape", m("MatMul", y, m.constant(random(4, 6))), m.constant([-1, 3])))
+    mod, arrays = from_onnx(model, keep_params_in_input=True), parameters(model)
+    assert [p.name for p in mod["main"].params][2:] == list(arrays) and len(arrays) == 3
+    bound = relaxlang.VirtualMachine(relaxlang.build(mod, params=arrays))["main"]
+    for value, factor in ((True, 2.0), (False, 3.0)):
+        inputs = random(2, 4), np.array(value)
+        want = (inputs[0] * factor @ random(4, 6)).reshape(-1, 3)
+        np.testing.assert_allclose(bound(*inputs), want, rtol=1e-4, atol=1e-5)
+        got = relaxlang.interpret(mod, "main", *inputs, *arrays.values())
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+
+
 def test_given_shapes_and_constants() -> None:
     m = Maker()
     x, axes = m.input("x", None), m.input("axes", (1,), "int64")
@@ -231,6 +251,14 @@ def test_sizes_that_are_wrong_at_run_time() -> None:
         refuses(run, random(4), np.array(given), np.array([2]))
     for count in (5, -1, 1 << 40):
         refuses(run, random(4), np.array([2, 2]), np.array([count]))
+
+
+def test_a_condition_that_is_longer_than_what_it_is_for() -> None:
+    m = Maker()
+    x, condition = m.input("x", ("n",)), m.input("condition", ("k",), "bool")
+    run = relaxlang.VirtualMachine(relaxlang.build(from_onnx(m.model(m("Compress", x, condition, axis=0)))))["main"]
+    np.testing.assert_array_equal(run(random(3), np.array([True, False, True, True, True])), random(3)[[0, 2]])
+    np.testing.assert_array_equal(run(random(3), np.array([False, True])), random(3)[[1]])
 
 
 def test_parts_come_to_the_whole() -> None:

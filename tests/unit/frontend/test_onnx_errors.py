@@ -107,11 +107,14 @@ def test_weights_in_further_files(tmp_path: Path) -> None:
     weights.rename(tmp_path / "weight.bin")
     fault(path, "RLX8004", "missing", "did you mean `weight.bin`?")
     model = onnx.load(path, load_external_data=False)
-    for entry in model.graph.initializer[0].external_data:
-        if entry.key == "location":
-            entry.value = "../../etc/passwd"
+    told = {entry.key: entry for entry in model.graph.initializer[0].external_data}
+    for place, word in (("../../etc/passwd", "outside"), ("a\0b", "no file is called")):
+        told["location"].value = place
+        path.write_bytes(model.SerializeToString())
+        fault(path, "RLX8004", word)
+    told["location"].value, told["offset"].value = "weight.bin", "-5"
     path.write_bytes(model.SerializeToString())
-    fault(path, "RLX8004", "outside")
+    fault(path, "RLX8004", "the place -5")
 
 
 def test_relaxc_writes_weights_beside_the_text(tmp_path: Path, monkeypatch, capsys) -> None:
