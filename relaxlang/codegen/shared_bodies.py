@@ -61,11 +61,9 @@ class SharedBodies:
         self._found: dict[Stmt, Occurrence] = {}
         alike: dict[object, list[tuple[str, PrimFunc]]] = {}
         for name, func in funcs.items() if len(funcs) > 1 else ():
-            for loop in _candidates(func.body):
-                used, size = used_in(loop)
-                if size >= (LEAST if loop.kind == "parallel" else LEAST_STAGE):
-                    of_used = PrimFunc(tuple(used), loop, {})
-                    alike.setdefault((size, tuple(v.dtype for v in used)), []).append((name, of_used))
+            for loop, used, size in _candidates(func.body):
+                of_used = PrimFunc(tuple(used), loop, {})
+                alike.setdefault((size, tuple(v.dtype for v in used)), []).append((name, of_used))
         for loops in alike.values():
             while len(loops) > 1:
                 loops = self._group(loops)
@@ -86,14 +84,24 @@ class SharedBodies:
         return self._found.get(loop)
 
 
-def _candidates(body: Stmt) -> Iterator[tir.For]:
-    """The parallel loops of a kernel, and the loops that run, one after the other, in each turn of one."""
+def _candidates(body: Stmt) -> Iterator[tuple[tir.For, list[Var], int]]:
+    """The parallel loops of a kernel, and the loops that run, one after the other, in each turn of one; with what they
+    use and how large they are."""
+    seen: set[Stmt] = set()
     for stmt in walk_stmts(body):
-        if isinstance(stmt, tir.For) and stmt.kind == "parallel":
-            yield stmt
-            for inner in walk_stmts(stmt.body):
-                stages = () if isinstance(inner, tir.For) else child_stmts(inner)
-                yield from (s for s in stages if isinstance(s, tir.For) and _is_stage(s))
+        if not isinstance(stmt, tir.For) or stmt.kind != "parallel" or stmt in seen:
+            continue
+        used, size = used_in(stmt)
+        if size >= LEAST:
+            yield stmt, used, size
+        for inner in walk_stmts(stmt.body) if size > LEAST_STAGE else ():
+            stages = () if isinstance(inner, tir.For) else child_stmts(inner)
+            for stage in stages:
+                if isinstance(stage, tir.For) and stage not in seen and _is_stage(stage):
+                    seen.add(stage)
+                    used, size = used_in(stage)
+                    if size >= LEAST_STAGE:
+                        yield stage, used, size
 
 
 def _is_stage(loop: tir.For) -> bool:
