@@ -110,6 +110,7 @@ class Loop:
         self, turn: relax.Expr, going: relax.Expr, carried: Sequence[Value], captured: Sequence[Value]
     ) -> list[Value]:
         inner = self.g.inner(sees=False)
+        inner.keep_parameters = False  # a function has no parameters of `main`
         inner.values.update(self.known)
         inner.values.update(zip(self.captured, captured))
         inner.initialize(self.body.initializer)

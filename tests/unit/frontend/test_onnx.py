@@ -97,6 +97,22 @@ def test_numbers_in_the_module_are_no_parameters() -> None:
         np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
 
 
+def test_weights_within_a_loop_are_no_parameters() -> None:
+    from onnx import numpy_helper
+
+    body = Maker()
+    body.input("turn", (), "int64")
+    going, v = body.input("going", (), "bool"), body.input("v", (4,))
+    step = body("Add", body("Mul", v, body.constant(np.full(4, 2.0), "float32")), "outer")
+    m = Maker()
+    m.initializers = [numpy_helper.from_array(np.full(4, 3.0, "float32"), "outer")]
+    y = m("Loop", m.input("k", (), "int64"), "", m.input("x", (4,)), body=body.graph(body("Identity", going), step))
+    mod, arrays = from_onnx(m.model(y), keep_params_in_input=True), parameters(m.model(y))
+    assert list(arrays) == ["outer"]
+    run = relaxlang.VirtualMachine(relaxlang.build(mod, params=arrays))["main"]
+    np.testing.assert_array_equal(run(np.array(3), np.ones(4, "float32")), np.full(4, 29.0))
+
+
 def test_given_shapes_and_constants() -> None:
     m = Maker()
     x, axes = m.input("x", None), m.input("axes", (1,), "int64")
