@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
+from relaxlang.base.dtype import DType
 from relaxlang.frontend.onnx.graph import Graph, item
 from relaxlang.frontend.onnx.node import Node
 from relaxlang.frontend.onnx.values import Dim, Result, Value
@@ -58,17 +61,39 @@ reduce_sum_square = _reduction(op.sum, _square)
 reduce_log_sum = _reduction(op.sum, None, _call(op.log))
 
 
-def _extreme(call: Any) -> Callable[[Graph, Node], Value]:
+def _of_nothing(g: Graph, n: Node) -> tuple[int, ...]:
+    """The axes of a reduction, if one of them is known to be empty."""
+    dims, axes = g.sizes(n.input(0)), reduction_axes(g, n) or ()
+    return axes if any(dims[a] == 0 for a in axes if isinstance(dims[a], int)) else ()
+
+
+def _extreme(call: Any, is_least: bool) -> Callable[[Graph, Node], Value]:
+    """The converter to the least or the greatest element; of nothing, that is the greatest or the least of the type."""
     plain = _reduction(call)
     of_bools = _reduction(call, lambda g, x: op.astype(x, "uint8"), lambda g, x: op.astype(x, "bool"))
 
     def convert(g: Graph, n: Node) -> Value:
-        return of_bools(g, n) if g.dtype(n.input(0)).is_bool else plain(g, n)
+        of, gone = g.dtype(n.input(0)), _of_nothing(g, n)
+        if gone:
+            keep = n.flag("keepdims", True)
+            dims = [1 if k in gone else d for k, d in enumerate(g.sizes(n.input(0))) if keep or k not in gone]
+            return op.full(tuple(dims), relax.Constant(_limit(of, is_least)))
+        return of_bools(g, n) if of.is_bool else plain(g, n)
 
     return convert
 
 
-reduce_max, reduce_min = _extreme(op.max), _extreme(op.min)
+def _limit(of: DType, is_greatest: bool) -> np.ndarray[Any, Any]:
+    """The greatest or the least number of a type."""
+    if of.is_float:
+        return np.array(np.inf if is_greatest else -np.inf, of.numpy)
+    if of.is_bool:
+        return np.array(is_greatest)
+    limits = np.iinfo(of.numpy)
+    return np.array(limits.max if is_greatest else limits.min, of.numpy)
+
+
+reduce_max, reduce_min = _extreme(op.max, is_least=False), _extreme(op.min, is_least=True)
 
 
 def reduce_log_sum_exp(g: Graph, n: Node) -> Value:
@@ -77,6 +102,8 @@ def reduce_log_sum_exp(g: Graph, n: Node) -> Value:
     axes = reduction_axes(g, n)
     if not axes:
         return x
+    if _of_nothing(g, n):
+        return op.log(op.sum(op.exp(x), axis=list(axes), keepdims=n.flag("keepdims", True)))
     top = op.max(x, axis=list(axes), keepdims=True)
     top = op.where(op.isfinite(top), top, g.like(0, x))
     total = op.add(op.log(op.sum(op.exp(op.subtract(x, top)), axis=list(axes), keepdims=True)), top)
@@ -97,9 +124,7 @@ def _arg(call: Any) -> Callable[[Graph, Node], Value]:
     return convert
 
 
-def _int64(value: int) -> Any:
-    import numpy as np
-
+def _int64(value: int) -> np.ndarray[Any, Any]:
     return np.array(value, dtype=np.int64)
 
 

@@ -277,6 +277,23 @@ def test_a_condition_that_is_longer_than_what_it_is_for() -> None:
     np.testing.assert_array_equal(run(random(3), np.array([False, True])), random(3)[[1]])
 
 
+@pytest.mark.parametrize("name", ["ReduceMax", "ReduceMin", "ReduceLogSumExp"])
+@pytest.mark.parametrize("dtype", ["float32", "int8", "bool"])
+def test_reductions_of_nothing(name: str, dtype: str) -> None:
+    if name == "ReduceLogSumExp" and dtype != "float32":
+        return
+    m = Maker(20)
+    x, axes = m.input("x", (2, 0, "n"), dtype), m.constant([1])
+    model = m.model(m(name, x, axes), m(name, x, axes, keepdims=0))
+    empty = np.zeros((2, 0, 3), dtype)
+    least = {"float32": -np.inf, "int8": -128, "bool": False}[dtype]
+    greatest = {"float32": np.inf, "int8": 127, "bool": True}[dtype]
+    kept, dropped = relaxlang.interpret(from_onnx(model), "main", empty)
+    want = np.full((2, 1, 3), greatest if name == "ReduceMin" else least, dtype)
+    np.testing.assert_array_equal(kept, want)
+    np.testing.assert_array_equal(dropped, want[:, 0])
+
+
 def test_parts_come_to_the_whole() -> None:
     m = Maker()
     x = m.input("x", ("n",))

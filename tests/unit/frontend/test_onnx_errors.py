@@ -158,7 +158,6 @@ KNOWN = {
     "ConstantOfShape": (np.array([2, -3]),),
     "Unsqueeze": (np.zeros(3), np.array([0, 0])),
     "ReduceProd": (np.zeros((2, 3), "int64"), np.array([0, -2])),
-    "ReduceMin": (np.zeros((0, 3), "int64"), np.array([0])),
     "Range": (np.array(0), np.zeros(0, "int64"), np.array(1)),
     "Split": (np.zeros(3), np.array([1, -1, 3])),
 }
