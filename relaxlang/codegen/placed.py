@@ -53,10 +53,10 @@ class _Symbol(NamedTuple):
 
 
 class Memory:
-    """Code and data in memory, given back when this object is closed."""
+    """Code and data in memory, given back when this object is closed. Forked children have their own."""
 
     def __init__(self, size: int) -> None:
-        self.map = mmap.mmap(-1, max(size, 1))
+        self.map = mmap.mmap(-1, max(size, 1), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         self._first = ctypes.c_char.from_buffer(self.map)
         self.address = ctypes.addressof(self._first)
         self.closed = False

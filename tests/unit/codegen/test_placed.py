@@ -1,6 +1,7 @@
 """Object files put into memory without LLVM: the same as LLVM's linker does, or nothing."""
 
 import ctypes
+import os
 import random
 import struct
 
@@ -140,3 +141,14 @@ def test_damaged_objects_do_no_harm() -> None:
             placed.place([bytes(bad)], NAMES, {**PROVIDED, "other": 1})[1].close()
         except placed.UnsupportedObject:
             continue
+
+
+def test_a_forked_child_has_memory_of_its_own() -> None:
+    memory = placed.Memory(64)
+    child = os.fork()
+    if not child:
+        memory.map[0] = 1
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert memory.map[0] == 0
+    memory.close()
