@@ -23,7 +23,7 @@ def if_(g: Graph, n: Node) -> Result:
     condition = n.input(0)
     if isinstance(condition, Known) and not condition.is_symbolic:
         inner = g.inner()
-        return tuple(_run(inner, n.graph("then_branch" if condition.data.reshape(-1)[0] else "else_branch"), []))
+        return tuple(_run(inner, n.graph("then_branch" if condition.only else "else_branch"), []))
     flag = g.tensor(condition)
     if g.rank(flag):
         flag = op.reshape(flag, ())
@@ -63,7 +63,7 @@ def _truth(value: Value) -> bool | None:
     if value is None:
         return True
     if isinstance(value, Known) and not value.is_symbolic:
-        return bool(value.data.reshape(-1)[0])
+        return bool(value.only)
     return None
 
 

@@ -258,9 +258,9 @@ def mish(g: Graph, n: Node) -> Value:
 def dropout(g: Graph, n: Node) -> Value | tuple[Value, ...]:
     """Dropout: x itself, since models run for their results; the mask keeps everything."""
     training = n.input(2)
-    if training is not None and (not isinstance(training, Known) or bool(training.data)):
+    if training is not None and (not isinstance(training, Known) or bool(training.only)):
         ratio = n.input(1)
-        if not (isinstance(ratio, Known) and float(ratio.data) == 0.0):
+        if not (isinstance(ratio, Known) and float(ratio.only) == 0.0):
             n.unsupported("in training")
     if not n.wants(1):
         return n.input(0)

@@ -76,7 +76,7 @@ def one_hot(g: Graph, n: Node) -> Value:
     places, values = g.tensor(n.input(0)), g.tensor(n.input(2))
     depth = n.input(1)
     if isinstance(depth, Known) and not depth.is_symbolic:
-        count: Dim = int(depth.data.reshape(-1)[0])
+        count: Dim = int(depth.only)
     else:
         whole_depth = depth if g.dtype(depth).is_integer else op.astype(g.tensor(depth), "int64")
         count = g.scalar(whole_depth, "the depth")

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from relaxlang.base.diagnostics import fail
 from relaxlang.base.dtype import DType, from_numpy
 from relaxlang.ir import relax
 from relaxlang.ir.prim import IntImm, PrimExpr
@@ -38,6 +39,13 @@ class Known:
     def is_symbolic(self) -> bool:
         """Whether an element depends on symbolic dimensions."""
         return bool(self.data.dtype.hasobject)
+
+    @property
+    def only(self) -> Any:
+        """The only element of a plain tensor; RLX8003 when there are others, or none."""
+        if self.data.size != 1:
+            fail("RLX8003", f"a single element is needed, and this is a tensor of shape {self.data.shape}")
+        return self.data.reshape(-1)[0]
 
     @staticmethod
     def of(elements: np.ndarray[Any, Any], dtype: DType) -> Known:
