@@ -50,6 +50,7 @@ class SideFile(Mapping[str, Any]):
 
     def __init__(self, path: str) -> None:
         self.path = side_file(path)
+        self.fault = ""  # what is wrong with the whole file
         self._archive: zipfile.ZipFile | None = None
         self._file: OpenFile | None = None
         self._pool: ThreadPoolExecutor | None = None
@@ -63,7 +64,11 @@ class SideFile(Mapping[str, Any]):
                 stream = open(self.path, "rb")
                 self._file = OpenFile(self.path, stream)
                 self._archive = zipfile.ZipFile(stream)
+            except FileNotFoundError:
+                self.fault = "which is not there"
+                return {}
             except (OSError, ValueError, EOFError, zipfile.BadZipFile):
+                self.fault = "which cannot be read, or is damaged or cut off"
                 return {}
             large = sum(entry.file_size for entry in self._archive.filelist) > LARGE
             if large and min(config.num_threads, usable_processors()) > 1:

@@ -99,7 +99,8 @@ class Unit:
         """What to say of an `I.array` that is none."""
         help = ""
         if isinstance(self.arrays, SideFile) and isinstance(text, str) and text.startswith("sha256:"):
-            help = f"the large constants of a text are in the file beside it, here `{self.arrays.path}`"
+            path, state = self.arrays.path, self.arrays.fault
+            help = f"the large constants of a text are in the file beside it, here `{path}`{state and ', ' + state}"
         return Diagnostic("RLX0128", f"this is no array of `{of}`: {fault}", span, help=help)
 
     def prove_arrays(self) -> None:

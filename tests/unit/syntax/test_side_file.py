@@ -160,3 +160,13 @@ def test_arrays_in_other_formats(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         assert isinstance(found, SideArray) == (save is np.savez and made is array)
         taken = array_from_text(name, dtype("float32"), (3, 4), SideFile(path))
         assert ((taken.read() if isinstance(taken, SideArray) else taken) == array).all()
+
+
+def test_the_fault_of_the_whole_file_is_said(text: Path) -> None:
+    path = Path(side_file(str(text)))
+    path.write_bytes(path.read_bytes()[:-40])
+    with pytest.raises(DiagnosticError, match="damaged or cut off"):
+        relaxlang.load(text)
+    path.unlink()
+    with pytest.raises(DiagnosticError, match="which is not there"):
+        relaxlang.load(text)
