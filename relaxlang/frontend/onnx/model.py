@@ -127,8 +127,10 @@ def tensors_of(graph: Any, depth: int = 0) -> Iterator[Any]:
 
 
 def _read_external(model: Model, folder: str, name: str, inputs: Inputs) -> None:
-    """Read the weights that lie in further files, which must be below the model's folder."""
+    """Read the weights that lie in further files, which must be below the model's folder: where it was asked for, or, as
+    in stores where names are links to contents, where it really lies."""
     root = os.path.realpath(folder)
+    roots = (root, os.path.dirname(os.path.realpath(name)))
     noted: set[str] = set()
     for tensor in tensors_of(model.graph):
         if not external_data_helper.uses_external_data(tensor):
@@ -139,7 +141,7 @@ def _read_external(model: Model, folder: str, name: str, inputs: Inputs) -> None
             fail("RLX8004", f"the weight `{tensor.name}` of `{name}` lies in {place!r}, which no file is called")
         asked = os.path.join(root, place)
         path = os.path.realpath(asked)
-        if not place or os.path.commonpath((root, path)) != root:
+        if not place or not any(os.path.commonpath((allowed, path)) == allowed for allowed in roots):
             fail("RLX8004", f"the weight `{tensor.name}` of `{name}` lies outside of the model's folder: `{place}`")
         if asked not in noted:
             noted.add(asked)

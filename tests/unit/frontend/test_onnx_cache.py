@@ -100,6 +100,24 @@ def test_links_count(tmp_path):
         assert run(from_onnx(linked)) == run(from_onnx(linked)) == value
 
 
+def test_names_may_be_links_to_contents(tmp_path):
+    """As in stores of downloaded models: the model and its weights are links into one folder, other links are refused."""
+    blobs, names = tmp_path / "blobs", tmp_path / "names"
+    blobs.mkdir()
+    names.mkdir()
+    external = {"save_as_external_data": True, "location": "weights.bin", "size_threshold": 0}
+    Path(save(tmp_path / "model.onnx", **external)).rename(blobs / "a1")
+    (tmp_path / "weights.bin").rename(blobs / "b2")
+    (names / "model.onnx").symlink_to(blobs / "a1")
+    (names / "weights.bin").symlink_to(blobs / "b2")
+    assert run(from_onnx(names / "model.onnx")) == 64.0
+    (blobs / "b2").rename(tmp_path / "b2")
+    (names / "weights.bin").unlink()
+    (names / "weights.bin").symlink_to(tmp_path / "b2")
+    with pytest.raises(DiagnosticError, match="RLX8004.*outside"):
+        from_onnx(names / "model.onnx")
+
+
 def test_a_file_that_changed_before_somebody_looked(tmp_path):
     path = save(tmp_path / "model.onnx")
     assert run(from_onnx(path)) == 64.0
