@@ -127,8 +127,8 @@ def tensors_of(graph: Any, depth: int = 0) -> Iterator[Any]:
 
 
 def _read_external(model: Model, folder: str, name: str, inputs: Inputs) -> None:
-    """Read the weights that lie in further files, which must be below the model's folder: where it was asked for, or, as
-    in stores where names are links to contents, where it really lies."""
+    """Read the weights that lie in further files, which must be below the model's folder: where it was asked for, or
+    where it really lies, as in stores whose names are links to contents."""
     root = os.path.realpath(folder)
     roots = (root, os.path.dirname(os.path.realpath(name)))
     noted: set[str] = set()

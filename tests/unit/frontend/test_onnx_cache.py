@@ -101,7 +101,7 @@ def test_links_count(tmp_path):
 
 
 def test_names_may_be_links_to_contents(tmp_path):
-    """As in stores of downloaded models: the model and its weights are links into one folder, other links are refused."""
+    """As in stores of models: the model and its weights are links into one folder. Other links are refused."""
     blobs, names = tmp_path / "blobs", tmp_path / "names"
     blobs.mkdir()
     names.mkdir()
@@ -114,7 +114,7 @@ def test_names_may_be_links_to_contents(tmp_path):
     (blobs / "b2").rename(tmp_path / "b2")
     (names / "weights.bin").unlink()
     (names / "weights.bin").symlink_to(tmp_path / "b2")
-    with pytest.raises(DiagnosticError, match="RLX8004.*outside"):
+    with pytest.raises(DiagnosticError, match=r"RLX8004.*outside"):
         from_onnx(names / "model.onnx")
 
 
