@@ -16,7 +16,7 @@ from relaxlang.base.store import KERNELS, key_of
 if TYPE_CHECKING:
     from relaxlang.ir.configuration.target import Target
 
-VERSION = 4
+VERSION = 5
 """To be raised when the same IR text is compiled differently."""
 
 

@@ -13,8 +13,10 @@ from relaxlang.ir.configuration.target import Target
 from relaxlang.runtime.executable import Call, Executable, Func, VMFunction
 from relaxlang.runtime.params import expectations
 
-OPTIMIZED_LINES = 1000
-"""Lines of LLVM text up to which a program is optimised."""
+TIDIED_LINES = 1000
+"""Lines of LLVM text up to which a program is tidied. What it does between its kernels is little, so for a long one
+that is not worth the time, which grows faster than the program."""
+_TIDIED, _PLAIN = (Target({"kind": "llvm", "opt-level": level}) for level in (1, 0))
 _PATHS = FastPaths(FAST, call_kernel)
 
 
@@ -22,7 +24,9 @@ def write_program(executable: Executable, observed: bool) -> tuple[bytes, list[E
     """The object code of an executable for this machine, and what its table holds. An `observed` one measures every
     call of a kernel."""
     text, entries = program_text(executable, observed)
-    return cache.fetch(text, _target(text), compile.object_code), entries
+    if text.count("\n") <= TIDIED_LINES:
+        return cache.fetch(text, _TIDIED, compile.tidied), entries
+    return cache.fetch(text, _PLAIN, compile.object_code), entries
 
 
 def program_text(executable: Executable, observed: bool = False) -> tuple[str, list[Entry]]:
@@ -40,12 +44,6 @@ def program_text(executable: Executable, observed: bool = False) -> tuple[str, l
         emit_entries(program, index, expectations(executable, function), others)
     target = Target()
     return program.text(target.mtriple, compile.layout(target)), program.entries
-
-
-def _target(text: str) -> Target:
-    """How hard LLVM shall try. What a program does between its kernels is little, so for a long one it is not worth the
-    time, which grows faster than the program."""
-    return Target({"kind": "llvm", "opt-level": 1 if text.count("\n") <= OPTIMIZED_LINES else 0})
 
 
 def _may_call(executable: Executable, call: Call) -> bool:
