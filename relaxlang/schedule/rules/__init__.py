@@ -3,9 +3,10 @@
 `schedule_function` is the way in. Loops that are marked in no way become one an axis. It inlines what is cheap,
 decomposes convolutions for which Winograd's algorithm is faster, makes words of bytes that are multiplied, then looks
 for a contraction (a matmul, a convolution) and computes what follows in its tiles; else it runs stages over the same
-rows together; what is left is scheduled block by block. Contractions that follow one another are computed a block of
-rows at a time, and over long lines with an online softmax. Reading order: `analysis`, `processor`, `plain_loops`,
-`inline`, `convolution`, `winograd`, `dot_products`, `contraction`, `turned`, `row_stages`, `online_softmax`,
+rows together; what is left is scheduled block by block. Where the best way depends on a number of rows that is not
+known, there are versions for one and for few. Contractions that follow one another are computed a block of rows at a
+time, and over long lines with an online softmax. Reading order: `analysis`, `processor`, `plain_loops`, `inline`,
+`convolution`, `winograd`, `dot_products`, `contraction`, `few_rows`, `turned`, `row_stages`, `online_softmax`,
 `row_blocks`, `lanes`, `rows`, `windows`, `reduction`, `spatial`.
 
 A rule that meets what a primitive refuses leaves the program as it was: the primitives' preconditions are part of the
@@ -15,16 +16,18 @@ question whether the rule applies.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from relaxlang.base.diagnostics import DiagnosticError
 from relaxlang.ir.module import IRModule
-from relaxlang.ir.prim import HANDLE, Add, PrimExpr, Var
+from relaxlang.ir.prim import EQ, HANDLE, Add, IntImm, PrimExpr, Var
 from relaxlang.ir.tir import Block, BlockRealize, IfThenElse, PrimFunc, Stmt
-from relaxlang.schedule.access import fill_regions
+from relaxlang.schedule.access import regions
 from relaxlang.schedule.rules.analysis import is_plain, update_of, work
-from relaxlang.schedule.rules.contraction import schedule_contraction
+from relaxlang.schedule.rules.contraction import PANEL_ROWS, schedule_contraction
 from relaxlang.schedule.rules.convolution import find_convolution
 from relaxlang.schedule.rules.dot_products import words_of_bytes
+from relaxlang.schedule.rules.few_rows import OneRow, unknown_rows
 from relaxlang.schedule.rules.inline import inline_all
 from relaxlang.schedule.rules.lanes import try_in_lanes
 from relaxlang.schedule.rules.online_softmax import Instead
@@ -71,13 +74,28 @@ def _scheduled(func: PrimFunc, processor: Processor, least: int, winograd: bool)
     )
     made = compute_in_row_blocks(sch.state, *rules)
     if made is None:
-        return _stage_by_stage(sch, processor)
+        return _by_rows(sch, processor)
     few = few_columns(sch.state)
     blocked = Schedule.of_sound(made)
     _each(blocked, [b.block.name_hint for b in blocked.state.blocks_under(blocked.state.root)], processor)
     if few is None:
         return _function(blocked)
-    return _either(few, _stage_by_stage(sch, processor), _function(blocked))
+    plain = sch.state.func
+    return _first_of(plain, (few, "few", _stage_by_stage(sch, processor)), (TRUE, "many", _function(blocked)))
+
+
+def _by_rows(sch: Schedule, processor: Processor) -> PrimFunc:
+    """The function scheduled stage by stage, with versions for one row and for few where their number matters."""
+    plain, found = sch.state.func, unknown_rows(sch.state, processor)
+    if found is None:
+        return _stage_by_stage(sch, processor)
+    rows, few = found
+    one = OneRow(plain, rows)
+    single = one.restored(_stage_by_stage(Schedule.of_sound(one.func), processor))
+    ways: list[tuple[PrimExpr, str, PrimFunc]] = [(EQ(rows, IntImm(rows.dtype, 1)), "one_row", single)]
+    if few:
+        ways.append((rows <= PANEL_ROWS, "few_rows", _stage_by_stage(sch.copy(), processor, few=rows)))
+    return _first_of(plain, *ways, (TRUE, "many_rows", _stage_by_stage(sch, processor)))
 
 
 def _try_winograd(sch: Schedule, name: str, processor: Processor) -> None:
@@ -87,22 +105,27 @@ def _try_winograd(sch: Schedule, name: str, processor: Processor) -> None:
         _try(sch, schedule_winograd, name, processor)
 
 
-def _either(condition: PrimExpr, one: PrimFunc, other: PrimFunc) -> PrimFunc:
-    """A function that does what `one` does when the condition holds, else what `other` does."""
-    ways: list[Stmt] = []
-    for func, name in ((one, "few"), (other, "many")):
+def _first_of(plain: PrimFunc, *ways: tuple[PrimExpr, str, PrimFunc]) -> PrimFunc:
+    """A function that does what the first one does whose condition holds, or else the last one. All of them, which have
+    names, do what `plain` does."""
+    assert isinstance(plain.body, BlockRealize)
+    reads, writes = regions(plain.body.block)
+    chosen: Stmt | None = None
+    for condition, name, func in reversed(ways):
         assert isinstance(func.body, BlockRealize)
-        ways.append(func.body.replace(block=func.body.block.replace(name_hint=name, reads=None, writes=None)))
-    # Each way has memory of its own for what both compute first.
-    shared = one.body.block.alloc_buffers if isinstance(one.body, BlockRealize) else ()
-    own = {b: b.replace(data=Var(b.data.name, HANDLE, b.data.pointer)) for b in shared}
-    root = Block((), (), (), "root", IfThenElse(condition, Instead(own)(ways[0]), ways[1]))
-    return normalized(one.replace(body=fill_regions(BlockRealize((), TRUE, root))))
+        block = func.body.block
+        # Each way has memory of its own for what several of them compute first.
+        own = {b: b.replace(data=Var(b.data.name, HANDLE, b.data.pointer)) for b in block.alloc_buffers}
+        way = Instead(own)(func.body.replace(block=block.replace(name_hint=name, reads=reads, writes=writes)))
+        chosen = way if chosen is None else IfThenElse(condition, way, chosen)
+    assert chosen is not None
+    return normalized(plain.replace(body=BlockRealize((), TRUE, Block((), (), (), "root", chosen))))
 
 
-def _stage_by_stage(sch: Schedule, processor: Processor) -> PrimFunc:
-    """The function with each stage scheduled, or several together that run over the same rows."""
-    rules = (schedule_turned, schedule_contraction)
+def _stage_by_stage(sch: Schedule, processor: Processor, few: Var | None = None) -> PrimFunc:
+    """The function with each stage scheduled, or several together that run over the same rows, of which `few` is a
+    small number."""
+    rules: tuple[Rule, ...] = (schedule_turned, partial(schedule_contraction, few=few))
     sums = _sums(sch)
     anchors = [n for n in sums if n in sch.state.blocks and any(_try(sch, rule, n, processor) for rule in rules)]
     if not anchors:

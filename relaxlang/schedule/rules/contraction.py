@@ -38,49 +38,79 @@ PANEL_ROWS = 32
 """Up to so many rows a panel is not worth its copy."""
 
 
-def schedule_contraction(sch: Schedule, name: str, processor: Processor, *, sweeps: bool = True) -> bool:
+def schedule_contraction(
+    sch: Schedule, name: str, processor: Processor, *, sweeps: bool = True, few: Var | None = None
+) -> bool:
     """Schedule the block when it is a contraction in plain loops; whether it was. Without `sweeps` few rows are tiles
-    too, which is faster where both factors are in a cache."""
+    too, which is faster where both factors are in a cache. An unknown number of rows `few` is at most `PANEL_ROWS`."""
     state = sch.state
     realize = state.blocks[name]
-    if not is_plain(state, realize) or not realize.block.writes:
-        return False
-    dtype = realize.block.writes[0].buffer.dtype
-    if dtype.bits < 32 or not (dtype.is_float or dtype.is_integer):
-        return False
-    lanes = processor.lanes(dtype.itemsize)
-    found = analyse(realize, lanes, processor)
+    found = _analysed(realize, processor) if is_plain(state, realize) else None
     if found is None:
         return False
+    lanes = _lanes(realize, processor)
     axes = realize.block.iter_vars
     m, n = constant(axes[found.row].dom.extent), constant(axes[found.vector].dom.extent)
+    if few is not None and axes[found.row].dom.extent is few:
+        m = PANEL_ROWS
     # Panels of a constant are read in one sweep at any rate.
     if sweeps and m is not None and m <= PANEL_ROWS and not found.lifted:
         if m <= FEW_ROWS and not found.along:
             return _dots(sch, name, found)
         narrow = None if n is None else -(-n // lanes)
         if m <= FEW_ROWS and narrow is not None and m * (narrow + 1) <= processor.registers * 3 // 4:
-            _tiles(sch, name, found, (m, narrow), processor)  # the other factor is read once: all sums are in registers
+            # The other factor is read once: all sums are in registers.
+            _tiles(sch, name, found, m, (m, narrow), processor)
             return True
-        shape = sweep_of(realize, found, m, lanes, processor) if found.along else None
+        depth = constant(axes[found.reduce[0]].dom.extent)
+        worth = found.along and (depth is not None or _is_large(found))
+        shape = sweep_of(realize, found, m, lanes, processor) if worth else None
         if shape is not None:
             _sweep(sch, name, found, shape, lanes)
             return True
     if m == 1 and not found.lifted:
         return False  # a weighted sum of rows: the rule of reductions sweeps over them
-    _tiles(sch, name, found, tile(m, n, lanes, processor), processor)
+    _tiles(sch, name, found, m, tile(m, n, lanes, processor), processor)
     return True
 
 
-def _tiles(sch: Schedule, name: str, found: Contraction, shape: tuple[int, int], processor: Processor) -> None:
-    """Tiles of some rows and vectors, accumulated in registers."""
+def rows_of_panels(realize: BlockRealize, processor: Processor) -> tuple[Var, bool] | None:
+    """The number of rows of a contraction when it is not known, and panels of the other factor are copied for it, and
+    whether few rows do without them; None of others."""
+    found = _analysed(realize, processor)
+    if found is None or found.lifted or not _is_worth_panels(realize, found, _lanes(realize, processor)):
+        return None
+    rows = realize.block.iter_vars[found.row].dom.extent
+    return (rows, found.along) if isinstance(rows, Var) else None
+
+
+def _analysed(realize: BlockRealize, processor: Processor) -> Contraction | None:
+    """How to compute a block as a contraction; None when it is none, or of a type without multiplications of its
+    own."""
+    if not realize.block.writes:
+        return None
+    dtype = realize.block.writes[0].buffer.dtype
+    if dtype.bits < 32 or not (dtype.is_float or dtype.is_integer):
+        return None
+    return analyse(realize, _lanes(realize, processor), processor)
+
+
+def _lanes(realize: BlockRealize, processor: Processor) -> int:
+    """How many results of a block are in a vector."""
+    return processor.lanes(written_buffers(realize)[0].dtype.itemsize)
+
+
+def _tiles(
+    sch: Schedule, name: str, found: Contraction, m: int | None, shape: tuple[int, int], processor: Processor
+) -> None:
+    """Tiles of some rows and vectors, accumulated in registers, of `m` rows."""
     realize = sch.state.blocks[name]
     axes = realize.block.iter_vars
-    m, n = constant(axes[found.row].dom.extent), constant(axes[found.vector].dom.extent)
-    (rows, vectors), lanes = shape, processor.lanes(written_buffers(realize)[0].dtype.itemsize)
+    n = constant(axes[found.vector].dom.extent)
+    (rows, vectors), lanes = shape, _lanes(realize, processor)
     width = vectors * lanes
     ragged = n is None or n % width != 0
-    packed = found.lifted or _packed(found, m, lanes) or (ragged and not processor.has_masks)
+    packed = found.lifted or _packed(realize, found, m, lanes) or (ragged and not processor.has_masks)
     at = _index_of(realize, axes[found.vector].var)
     copy, tail = _padded(sch, name, found, {found.row: rows, found.vector: width}, packed)
     at = _vector_last(sch, name, at)
@@ -206,7 +236,9 @@ def _sweep(sch: Schedule, name: str, found: Contraction, shape: Sweep, lanes: in
     _lines(sch, tail, lanes)
     sch.decompose_reduction(partial, inner[-1])
     sch.decompose_reduction(name, loops[-1])
-    for one in (*outer, chunk, piece, loops[-1], r0):
+    # The last step of an unknown depth is code of its own, so that no condition stands in the others.
+    whole = [] if constant(sch.get(loops[-1]).extent) is None else loops[-1:]
+    for one in (*outer, chunk, piece, *whole, r0):
         sch.annotate(one, "pragma_loop_partition_hint", 0)
 
 
@@ -242,14 +274,18 @@ def _dots(sch: Schedule, name: str, found: Contraction) -> bool:
     return True
 
 
-def _packed(found: Contraction, m: int | None, lanes: int) -> bool:
+def _packed(realize: BlockRealize, found: Contraction, m: int | None, lanes: int) -> bool:
     if not found.along:
         return True
-    if m is not None and m <= PANEL_ROWS:
-        return False
+    return (m is None or m > PANEL_ROWS) and _is_worth_panels(realize, found, lanes)
+
+
+def _is_worth_panels(realize: BlockRealize, found: Contraction, lanes: int) -> bool:
+    """Whether a factor is so large that many rows of the other are worth copies of panels of it."""
     line = constant(found.panel.buffer.shape[-1])
     enough = PACKED if line is not None and line % lanes == 0 else PACKED_RAGGED
-    return _size(found) > enough and len(found.reduce) == 1 and not found.others
+    alone = all(constant(realize.block.iter_vars[k].dom.extent) == 1 for k in found.others)
+    return _size(found) > enough and len(found.reduce) == 1 and alone
 
 
 def _size(found: Contraction) -> int:

@@ -126,8 +126,9 @@ def _used(extent: int | None, step: int, typical: tuple[int, ...]) -> float:
     return sum(e / (-(-e // step) * step) if e else 1.0 for e in extents) / len(extents)
 
 
-PIECE = 1024
-"""Columns of a piece of the result that sweeps add to: it stays in the nearest caches, and threads share the pieces."""
+LONG_PIECE, PIECE = 1024, 192
+"""Columns of a piece of one or two rows of the result, and of more, that sweeps add to: it stays in the nearest caches,
+and threads share the pieces."""
 WRITTEN_OUT = range(8, 4, -1)
 """How many rows of the other factor a sweep may read at once, written out, for one or two rows of the result."""
 IN_A_LOOP = (*range(16, 65), *range(15, 7, -1))
@@ -143,22 +144,23 @@ class Sweep:
     vectors: int
     step: int
     unrolled: bool
-    piece: int = PIECE
+    piece: int
 
 
 def sweep_of(realize: BlockRealize, found: Contraction, m: int, lanes: int, processor: Processor) -> Sweep | None:
     """Sweeps that suit a contraction with `m` rows; None when there are no good ones: several reduction axes, few terms
-    or such as whole sweeps do not divide (with conditions in it a sweep is slower than any other way), or a single row
-    or lines that whole tiles do not divide, on a processor without masks."""
+    or a known number of them that whole sweeps do not divide (with conditions in it a sweep is slower than any other
+    way), or a single row or lines that whole tiles do not divide, on a processor without masks."""
     axes = realize.block.iter_vars
     depth, n = constant(axes[found.reduce[0]].dom.extent), constant(axes[found.vector].dom.extent)
-    if len(found.reduce) != 1 or depth is None:
+    if len(found.reduce) != 1:
         return None
     few = m <= 2
-    step = next((d for d in (WRITTEN_OUT if few else IN_A_LOOP) if depth % d == 0), None)
-    if step is None or depth < 4 * step:
+    steps = WRITTEN_OUT if few else IN_A_LOOP
+    step = steps[0] if depth is None else next((d for d in steps if depth % d == 0), None)
+    if step is None or (depth is not None and depth < 4 * step):
         return None
     rows, vectors = (m, 2 * m) if few else tile(m, n, lanes, processor)
     if not processor.has_masks and (m == 1 or n is None or n % (vectors * lanes)):
         return None
-    return Sweep(rows, vectors, step, few)
+    return Sweep(rows, vectors, step, few, LONG_PIECE if few else PIECE)
