@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Future
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -18,7 +17,7 @@ from relaxlang.codegen.pool import LAUNCH
 from relaxlang.codegen.shared_bodies import SharedBodies
 from relaxlang.codegen.signature import signature_of
 from relaxlang.codegen.target import Target, as_target
-from relaxlang.codegen.workers import beside, compile_missing
+from relaxlang.codegen.workers import crew
 from relaxlang.ir.tir import PrimFunc
 from relaxlang.passes.tir.lowering import lower
 from relaxlang.runtime.executable import ObjectCode
@@ -82,18 +81,18 @@ def build_kernels(
 
     They are lowered first as far as needed. Raises a diagnostic (RLX50xx) for what has no code on the target.
     """
-    begun: dict[str, Future[object]] = {}
-    with beside(len(funcs)) as begin:
+    with crew(len(funcs)) as others:
 
         def then(made: CompiledCode) -> None:
-            if begin is not None and made.symbol not in begun:
-                begun[made.symbol] = begin(lambda: made.code)
+            if others is not None and made.symbol not in begun:
+                begun.add(made.symbol)
+                others.add((made.llvm, made.target), lambda: made.code)
 
+        begun: set[str] = set()
         made = _emitted(funcs, target, own, then, share=True)
-        codes = codes_of(made)
-        at_work = {symbol for symbol, job in begun.items() if not job.cancel()}
-        compile_missing([(code.llvm, code.target) for code in codes if code.symbol not in at_work])
-    for code in codes:
+        if others is not None:
+            others.finish()
+    for code in codes_of(made):
         _ = code.code
     return made
 

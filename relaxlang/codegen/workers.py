@@ -1,5 +1,5 @@
-"""Many kernels at once: a thread compiles while the caller writes the texts of others, and what waits in the end is
-shared among processes if that is worthwhile.
+"""Many kernels at once: a thread compiles while the caller writes the texts of others, and so does a second process
+when more waits than it takes to start one.
 
 LLVM leaves Python's lock to others while it works, but has one of its own: a second thread would gain nothing. A worker
 is a process of its own that imports LLVM and nothing of the caller's program; it puts what it makes into the cache, and
@@ -11,77 +11,132 @@ from __future__ import annotations
 import json
 import os
 import sys
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from relaxlang.base.config import config
+from relaxlang.base.config import config, usable_processors
 from relaxlang.base.diagnostics import RelaxlangError
 from relaxlang.codegen import cache, compile
 from relaxlang.codegen.target import Target
 
 if TYPE_CHECKING:
-    import subprocess
+    from concurrent.futures import Future
+    from subprocess import Popen
 
 Job = tuple[str, Target]
 """An IR text and the target to compile it for."""
 
-Begin = Callable[[Callable[[], object]], "Future[object]"]
-
-WORTHWHILE = 0.8
-"""Seconds of compiling from which on a second process, which takes 0.2 s to start, makes it shorter."""
+WORTHWHILE = 0.3
+"""Seconds of compiling that wait from which on a second process, which takes 0.2 s to start, makes it shorter."""
+_START = 0.2
 _WORKER = """
 import json, sys
-with open(sys.argv[1], encoding="utf-8") as file:
-    share = json.load(file)
-sys.path[:] = share["path"]
+sys.path[:] = json.loads(sys.argv[1])
 from relaxlang.codegen.workers import work
-work(share["jobs"])
+work(line.rstrip("\\n") for line in sys.stdin)
 """
 _PER_KERNEL, _PER_LINE = 0.01, 8e-5
 
 
+class Crew:
+    """Those who compile beside the caller: `add` gives them a job, `finish` waits until all are done."""
+
+    def __init__(self) -> None:
+        from concurrent.futures import ThreadPoolExecutor
+
+        self._thread = ThreadPoolExecutor(1, "relaxlang-llvm")
+        self._begun: list[tuple[Job, Future[object]]] = []  # by the thread, in order
+        self._process: Popen[str] | None = None
+        self._folder = ""
+        self._load = _START  # seconds of what the process has to do
+        self._given = 0
+
+    def add(self, job: Job, here: Callable[[], object]) -> None:
+        """Let somebody compile a text and put it into the cache; `here` does that in this process."""
+        if cache.has(*job):
+            return
+        self._begun = [(one, future) for one, future in self._begun if not future.done()]
+        waits = sum(estimate(one) for one, _ in self._begun)
+        if self._process is not None and self._load < waits and self._give(job):
+            return
+        self._begun.append((job, self._thread.submit(here)))
+        if self._process is None and waits + estimate(job) > WORTHWHILE and _can_start(job):
+            self._start()
+
+    def finish(self) -> None:
+        """Wait for all that was begun."""
+        process = self._process
+        if process is not None and process.stdin is not None:
+            with suppress(OSError):  # it has ended already
+                process.stdin.close()
+        self._thread.shutdown()
+        if process is not None:
+            process.wait()
+
+    def leave(self) -> None:
+        """End what is still at work, and forget what waits."""
+        self._thread.shutdown(cancel_futures=True)
+        if self._process is not None:
+            if self._process.poll() is None:
+                self._process.kill()
+                self._process.wait()
+            with suppress(OSError):
+                if self._process.stdin is not None:
+                    self._process.stdin.close()
+        if self._folder:
+            import shutil
+
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _start(self) -> None:
+        """Start the process, and give it the latter half of what waits."""
+        import subprocess
+        import tempfile
+
+        self._folder = tempfile.mkdtemp(prefix="relaxlang-")
+        silent = subprocess.DEVNULL
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", _WORKER, json.dumps(sys.path)],
+            stdin=subprocess.PIPE,
+            stdout=silent,
+            stderr=silent,
+            text=True,
+        )
+        for job, future in self._begun[len(self._begun) // 2 + 1 :]:
+            if future.cancel():
+                self._give(job)
+
+    def _give(self, job: Job) -> bool:
+        """Give the process a job, in a file, as a pipe holds no text; whether it took it."""
+        assert self._process is not None and self._process.stdin is not None
+        if not _can_start(job):
+            return False
+        path = os.path.join(self._folder, f"{self._given}.json")
+        try:
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump([job[0], str(job[1])], file)
+            self._process.stdin.write(path + "\n")
+            self._process.stdin.flush()
+        except OSError:  # it has ended, or the disk is full
+            return False
+        self._given += 1
+        self._load += estimate(job)
+        return True
+
+
 @contextmanager
-def beside(jobs: int) -> Iterator[Begin | None]:
-    """A thread for that many jobs: what begins one, to be done after those begun earlier; None when there is no second
-    processor or nothing to be done at the same time. When the context is left, the job at hand is awaited and what
-    waits is dropped."""
+def crew(jobs: int) -> Iterator[Crew | None]:
+    """Who compiles about so many texts beside the caller; None when there is no second processor or nothing to be done
+    at the same time. When the context is left early, what waits is dropped."""
     if jobs < 2 or _processors() < 2:
         yield None
         return
-    pool = ThreadPoolExecutor(1, "relaxlang-llvm")
+    made = Crew()
     try:
-        yield pool.submit
+        yield made
     finally:
-        pool.shutdown(cancel_futures=True)
-
-
-def compile_missing(jobs: Sequence[Job]) -> None:
-    """Compile what the cache lacks of `jobs` and put it there, in several processes if that is worthwhile. Without a
-    cache nothing is done."""
-    if config.cache_dir is None:
-        return
-    missing = {job: estimate(job) for job in jobs if not cache.has(*job)}
-    workers = min(_processors(), len(missing), 1 + int(sum(missing.values()) / WORTHWHILE))
-    if workers < 2 or not sys.executable or not all(Target(str(target)) == target for _, target in missing):
-        return
-    shares = _shares(missing, workers)
-    started: list[subprocess.Popen[bytes]] = []
-    with tempfile.TemporaryDirectory(prefix="relaxlang-") as folder:
-        try:
-            for number, share in enumerate(shares[1:]):
-                started.append(_start(os.path.join(folder, f"{number}.json"), share))
-            for text, target in shares[0]:
-                cache.fetch(text, target, compile.object_code)
-            for process in started:
-                process.wait()
-        finally:
-            for process in started:
-                if process.poll() is None:
-                    process.kill()
-                    process.wait()
+        made.leave()
 
 
 def estimate(job: Job) -> float:
@@ -89,36 +144,22 @@ def estimate(job: Job) -> float:
     return _PER_KERNEL + _PER_LINE * job[0].count("\n")
 
 
+def _can_start(job: Job) -> bool:
+    """Whether another process could do a job: it finds the target by its text, and the result is found in the cache."""
+    return config.cache_dir is not None and bool(sys.executable) and Target(str(job[1])) == job[1]
+
+
 def _processors() -> int:
     """The processes that may work at once: as many as there are threads for kernels, and processors."""
-    here = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min(config.num_threads, here))
+    return max(1, min(config.num_threads, usable_processors()))
 
 
-def _shares(missing: dict[Job, float], workers: int) -> list[list[Job]]:
-    """The jobs dealt out so that all take about as long."""
-    shares: list[list[Job]] = [[] for _ in range(workers)]
-    loads = [0.0] * workers
-    for job, seconds in sorted(missing.items(), key=lambda item: -item[1]):
-        least = loads.index(min(loads))
-        shares[least].append(job)
-        loads[least] += seconds
-    return shares
-
-
-def _start(path: str, share: list[Job]) -> subprocess.Popen[bytes]:
-    with open(path, "w", encoding="utf-8") as file:
-        json.dump({"path": sys.path, "jobs": [[text, str(target)] for text, target in share]}, file)
-    import subprocess  # takes 3 ms, and few builds get here
-
-    silent = subprocess.DEVNULL
-    return subprocess.Popen([sys.executable, "-c", _WORKER, path], stdin=silent, stdout=silent, stderr=silent)
-
-
-def work(jobs: Sequence[tuple[str, str]]) -> None:
-    """What a worker does: compile texts for targets, which are named as `str(target)` names them."""
-    for text, target in jobs:
+def work(paths: Iterator[str]) -> None:
+    """What a worker does: compile the texts in files, for targets that are named as `str(target)` names them."""
+    for path in paths:
         try:
+            with open(path, encoding="utf-8") as file:
+                text, target = json.load(file)
             cache.fetch(text, Target(target), compile.object_code)
-        except RelaxlangError:  # the caller meets it too, and reports it
+        except (OSError, ValueError, RelaxlangError):  # the caller meets it too, and reports it
             continue
