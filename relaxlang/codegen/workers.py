@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Job = tuple[str, Target]
 """An IR text and the target to compile it for."""
 
-WORTHWHILE = 0.3
+WORTHWHILE = 0.6
 """Seconds of compiling that wait from which on a second process, which takes 0.2 s to start, makes it shorter."""
 _START = 0.2
 _WORKER = """
