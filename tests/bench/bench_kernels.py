@@ -28,6 +28,7 @@ if THREADS == 1:
 
 import numpy as np  # noqa: E402
 from peers import PEERS, Workload  # noqa: E402
+from settling import settle  # noqa: E402
 from workloads import WORKLOADS  # noqa: E402
 
 import relaxlang  # noqa: E402
@@ -102,15 +103,6 @@ def check(work: Workload, calls: dict[str, Call]) -> None:
         found = np.asarray(call())
         if not np.allclose(found.reshape(wanted.shape), wanted, atol=2e-3 * scale):
             raise SystemExit(f"{work.name}: {name} gives other values than relaxlang")
-
-
-def settle() -> None:
-    """Wait until no thread of this process is busy any more: those of the one before look for work for a while."""
-    for _ in range(400):
-        before = time.process_time()
-        time.sleep(0.005)
-        if time.process_time() - before < 0.0005:
-            return
 
 
 def measure(calls: dict[str, Call], seconds: float) -> dict[str, float]:

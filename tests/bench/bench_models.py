@@ -31,8 +31,8 @@ for variable in ("OMP", "OPENBLAS", "MKL", "RELAXLANG", "TVM"):
     os.environ[f"{variable}_NUM_THREADS"] = str(THREADS)
 
 import numpy as np  # noqa: E402
-from bench_kernels import settle  # noqa: E402
 from models import BUILT, LENGTHS, MODELS, Array, Feeds  # noqa: E402
+from settling import settle  # noqa: E402
 
 Run = Callable[[Feeds], Array]
 CLOCK = time.process_time if THREADS == 1 else time.perf_counter
