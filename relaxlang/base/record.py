@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from operator import attrgetter
 from reprlib import recursive_repr
-from typing import Any, TypeVar, dataclass_transform, overload
+from typing import Any, TypeVar, cast, dataclass_transform, overload
 
 from relaxlang.base.constructors import constructor, declared_fields
 
@@ -30,8 +30,7 @@ class _Fresh:
 
 def fresh(*, factory: Callable[[], _T]) -> _T:
     """A default that is made anew for each record: `names: list[str] = fresh(factory=list)`."""
-    default: Any = _Fresh(factory)
-    return default  # type: ignore[no-any-return]
+    return cast(_T, _Fresh(factory))
 
 
 @overload
@@ -62,8 +61,7 @@ def replace(made: _T, **changes: Any) -> _T:
 def field_names(cls: type) -> tuple[str, ...]:
     """The fields of a record or dataclass."""
     if _is_record(cls):
-        names: tuple[str, ...] = cls.__match_args__  # type: ignore[attr-defined]
-        return names
+        return cast(tuple[str, ...], cast(Any, cls).__match_args__)
     from dataclasses import fields
 
     return tuple([field.name for field in fields(cls)])

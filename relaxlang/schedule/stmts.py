@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from operator import is_
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from relaxlang.ir import tir
 from relaxlang.ir.tir import SeqStmt, Stmt
@@ -67,5 +67,4 @@ class StmtRewriter(Rewriter):
         made = [self.visit(one) for one in old]
         if all(map(is_, made, old)):
             return node
-        changed: Any = with_child_stmts(stmt, made)
-        return changed  # type: ignore[no-any-return]
+        return cast(_N, with_child_stmts(stmt, made))
