@@ -68,7 +68,7 @@ def _body_function(em: StmtEmitter, s: tir.For, name: str, captured: list[Var], 
     if found is not None:
         shared, used = found
         operands = tuple(["" if v in captured else em.env.get(v, "") for v in used])
-        overlaps, streaming = bool(context.derived & set(captured)), tuple([v in em.streaming for v in used])
+        overlaps, streaming = (tuple([v in some for v in used]) for some in (context.derived, em.streaming))
         around = Surroundings(context.target, operands, overlaps, parallel, streaming)
         if around not in shared.made:
             shared.made[around] = _written_apart(em, s, shared, captured, around)

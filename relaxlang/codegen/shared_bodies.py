@@ -28,12 +28,12 @@ LEAST, LEAST_STAGE = 50, 200
 @record
 class Surroundings:
     """What the text of a body depends on besides its loop: the operands of variables that are constants ("" for those
-    that are given to the function), whether pointers may overlap, whether it runs in other parallel loops (None: it is
-    one), and which variables are stored to past the caches."""
+    that are given to the function), which pointers may overlap with others, whether it runs in other parallel loops
+    (None: it is one), and which variables are stored to past the caches."""
 
     target: Target
     operands: tuple[str, ...]
-    overlaps: bool
+    overlaps: tuple[bool, ...]
     parallel: bool | None
     streaming: tuple[bool, ...]
 

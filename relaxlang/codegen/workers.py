@@ -48,6 +48,7 @@ class Crew:
         self._thread = ThreadPoolExecutor(1, "relaxlang-llvm")
         self._begun: list[tuple[Job, Future[object]]] = []  # by the thread, in order
         self._process: Popen[str] | None = None
+        self._has_tried = False  # to start it
         self._folder = ""
         self._load = _START  # seconds of what the process has to do
         self._given = 0
@@ -61,8 +62,10 @@ class Crew:
         if self._process is not None and self._load < waits and self._give(job):
             return
         self._begun.append((job, self._thread.submit(here)))
-        if self._process is None and waits + estimate(job) > WORTHWHILE and _can_start(job):
-            self._start()
+        if not self._has_tried and waits + estimate(job) > WORTHWHILE and _can_start(job):
+            self._has_tried = True
+            with suppress(OSError):  # no more processes, or no room: then the thread does it all
+                self._start()
 
     def finish(self) -> None:
         """Wait for all that was begun."""

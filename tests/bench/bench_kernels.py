@@ -18,6 +18,8 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 
+from settling import settle
+
 # The libraries read their settings when they are imported; whoever waits for work must not take another's processor.
 THREADS = int(sys.argv[sys.argv.index("--threads") + 1]) if "--threads" in sys.argv[:-1] else 1
 for name in ("OMP", "OPENBLAS", "MKL", "RELAXLANG"):
@@ -28,7 +30,6 @@ if THREADS == 1:
 
 import numpy as np  # noqa: E402
 from peers import PEERS, Workload  # noqa: E402
-from settling import settle  # noqa: E402
 from workloads import WORKLOADS  # noqa: E402
 
 import relaxlang  # noqa: E402

@@ -25,6 +25,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from settling import settle
+
 # The libraries read their settings when they are imported.
 THREADS = int(sys.argv[sys.argv.index("--threads") + 1]) if "--threads" in sys.argv[:-1] else 1
 for variable in ("OMP", "OPENBLAS", "MKL", "RELAXLANG", "TVM"):
@@ -32,7 +34,6 @@ for variable in ("OMP", "OPENBLAS", "MKL", "RELAXLANG", "TVM"):
 
 import numpy as np  # noqa: E402
 from models import BUILT, LENGTHS, MODELS, Array, Feeds  # noqa: E402
-from settling import settle  # noqa: E402
 
 Run = Callable[[Feeds], Array]
 CLOCK = time.process_time if THREADS == 1 else time.perf_counter

@@ -65,16 +65,16 @@ def test_construction_by_position_by_name_and_by_default() -> None:
     assert (Point(1).x, Point(1).y, Point(y=5, x=4).y) == (1, 2, 5)
     assert (Named(1).y, Named(1, 2, "a").name) == (3, "a")
     with pytest.raises(TypeError, match="missing 1 required positional argument: 'x'"):
-        Point()  # type: ignore[call-arg]
+        Point()
     with pytest.raises(TypeError, match="unexpected keyword argument 'z'"):
-        Point(1, z=2)  # type: ignore[call-arg]
+        Point(1, z=2)
     assert str(inspect.signature(Named)) == "(x: 'int', y: 'int' = 3, name: 'str' = '') -> None"
 
 
 def test_what_is_shown() -> None:
     assert repr(Named(1)) == "Named(x=1, y=3, name='')" and repr(Empty()) == "Empty()"
     thing = Bag()
-    thing.items.append(thing)  # type: ignore[arg-type]
+    thing.items.append(thing)
     assert repr(thing) == "Bag(items=[...], size=0)"
 
 
@@ -117,7 +117,7 @@ def test_frozen_records_refuse_changes() -> None:
 
     assert Plain().other == 5
     with pytest.raises(dataclasses.FrozenInstanceError):
-        Plain().x = 3  # type: ignore[misc]
+        Plain().x = 3
 
 
 def test_fresh_defaults_are_not_shared() -> None:
@@ -173,9 +173,9 @@ class Other(Node):
 def test_shared_code_has_its_own_names() -> None:
     assert (Pair(left=3).right, Other(a=3).b, Pair(1, 5).right) == (1, 2, 5)
     assert list(inspect.signature(Other).parameters) == ["a", "b", "span"]
-    assert Pair.__init__.__code__.co_code == Other.__init__.__code__.co_code  # type: ignore[misc]
+    assert Pair.__init__.__code__.co_code == Other.__init__.__code__.co_code
     with pytest.raises(TypeError, match=r"Other\.__init__\(\) missing 1 required positional argument: 'a'"):
-        Other()  # type: ignore[call-arg]
+        Other()
 
 
 def test_statements_see_the_globals_of_the_module() -> None:

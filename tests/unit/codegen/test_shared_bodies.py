@@ -153,3 +153,22 @@ def test_llvm_links_them_too(monkeypatch):
     made = build_kernels(funcs(kernel("a", "t[i] + 1.0"), kernel("b", "t[i] * 2.0")))
     x = np.linspace(-2, 2, 64, dtype="float32")
     np.testing.assert_allclose(run(made, "b", x), values(x) * 2, rtol=2e-6, atol=1e-6)
+
+
+def test_which_pointers_may_overlap_counts():
+    """What is computed from an address may be another name of any memory."""
+    head = '\n    @T.prim_func\n    def {}(x: T.Buffer((64,), "float32"), y: T.Buffer((64,), "float32")):\n'
+    loop = f"        for i in T.parallel(64):\n            B[i] = {LONG.replace('x[', 'A[')}\n"
+    reads = (
+        '        p: T.handle("float32") = T.address_of(x[0])\n        A = T.decl_buffer((64,), "float32", data=p)\n'
+        '        B = T.decl_buffer((64,), "float32", data=y.data)\n'
+    )
+    writes = (
+        '        p: T.handle("float32") = T.address_of(y[0])\n        B = T.decl_buffer((64,), "float32", data=p)\n'
+        '        A = T.decl_buffer((64,), "float32", data=x.data)\n'
+    )
+    made = build_kernels(funcs(*(head.format(n) + body + loop for n, body in (("a", reads), ("b", writes)))))
+    assert len({code.symbol for k in made.values() for code in k.shared}) == 2
+    x = np.linspace(-2, 2, 64, dtype="float32")
+    for name in made:
+        np.testing.assert_allclose(run(made, name, x), values(x), rtol=2e-6, atol=1e-6)

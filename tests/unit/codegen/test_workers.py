@@ -111,5 +111,12 @@ def test_what_a_worker_does_not_do_is_done_here(monkeypatch, compiled_here, proc
     assert len(compiled_here) == 6 and all(k.code for k in made.values()) and processes
 
 
+def test_no_process_can_be_started(monkeypatch, compiled_here, busy_thread, tmp_path):
+    monkeypatch.setattr(workers, "WORTHWHILE", 0.02)
+    monkeypatch.setattr(workers.sys, "executable", str(tmp_path / "nothing"))
+    made = build_kernels(FUNCS)
+    assert len(compiled_here) == 6 and all(k.code for k in made.values())
+
+
 def test_estimates():
     assert 0.01 < workers.estimate((emit_kernels(FUNCS)["f0"].llvm, Target())) < 0.1

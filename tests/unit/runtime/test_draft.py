@@ -4,7 +4,7 @@ import gc
 import os
 from pathlib import Path
 
-import ml_dtypes  # noqa: F401 - names bfloat16
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -74,8 +74,8 @@ def test_room_is_used_again(draft: Draft, store: Store) -> None:
 
 
 @pytest.mark.parametrize("shape", [(3, 4), (), (0, 5)])
-@pytest.mark.parametrize("kind", ["float64", "bfloat16"])
-def test_constants_cannot_be_written_to(draft: Draft, shape: tuple[int, ...], kind: str) -> None:
+@pytest.mark.parametrize("kind", [np.float64, ml_dtypes.bfloat16])
+def test_constants_cannot_be_written_to(draft: Draft, shape: tuple[int, ...], kind: type) -> None:
     with lasting_memory(draft.take):
         array = read_only(allocate_lasting(shape, np.dtype(kind)))
     assert array.shape == shape and array.dtype == kind
