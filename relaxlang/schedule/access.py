@@ -23,8 +23,7 @@ from relaxlang.ir.tir import (
     Range,
     Stmt,
 )
-from relaxlang.ir.visit import Visitor, free_vars, on, substitute
-from relaxlang.schedule.stmts import StmtRewriter
+from relaxlang.ir.visit import Rewriter, Visitor, free_vars, on, substitute
 
 Domain = Mapping[Var, "Range | IntSet"]
 
@@ -35,7 +34,7 @@ def fill_regions(body: Stmt) -> Stmt:
     return made
 
 
-class _Fill(StmtRewriter):
+class _Fill(Rewriter):
     @on(BlockRealize)
     def realize(self, node: BlockRealize) -> BlockRealize:
         """A block, its regions computed from the inside out."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from operator import is_
-from typing import NoReturn, TypeVar
+from typing import NoReturn
 
 from relaxlang.arith.analyzer import Analyzer
 from relaxlang.base.diagnostics import fail
@@ -17,9 +17,9 @@ from relaxlang.base.node import Node
 from relaxlang.ir.prim import BOOL, IntImm, Var
 from relaxlang.ir.printing import script
 from relaxlang.ir.tir import Block, BlockRealize, Buffer, BufferStore, For, PrimFunc, Range, SeqStmt, Stmt, seq
-from relaxlang.ir.visit import Rewriter, on
+from relaxlang.ir.visit import Rewriter, on, substitute
 from relaxlang.schedule.access import fill_regions
-from relaxlang.schedule.stmts import StmtRewriter, child_stmts, walk_stmts, with_child_stmts
+from relaxlang.schedule.stmts import child_stmts, walk_stmts, with_child_stmts
 
 APART = "pragma_compute_scope"
 """The annotation of a loop whose code becomes a function of its own, so that it takes no registers from other loops."""
@@ -29,7 +29,6 @@ TRUE = IntImm(BOOL, 1)
 Edit = Callable[[Stmt], Stmt]
 NO_EDITS: Mapping[Stmt, Edit] = {}
 NO_CHANGES: Mapping[Stmt, Stmt | None] = {}
-_N = TypeVar("_N")
 
 
 class State:
@@ -237,17 +236,12 @@ def _is_distinct(body: Stmt) -> bool:
     return len(names) + len(variables) == count and "" not in names and inner.isdisjoint(variables)
 
 
-class _Distinct(StmtRewriter):
+class _Distinct(Rewriter):
     """Gives every block a name of its own, and every loop a variable of its own."""
 
     def __init__(self) -> None:
         self.names: set[str] = set()
-        self.variables: dict[Var, Var] = {}
-        self.seen: set[Var] = set()
-
-    def below(self, node: _N) -> _N:
-        """What is below a node; expressions only where a variable that they may mention got another name."""
-        return Rewriter.below(self, node) if self.variables else super().below(node)
+        self.variables: set[Var] = set()
 
     @on(Block)
     def block(self, node: Block) -> Block:
@@ -262,20 +256,9 @@ class _Distinct(StmtRewriter):
     @on(For)
     def loop(self, node: For) -> For:
         """A loop; a second one of a variable gets a copy of it."""
-        if node.loop_var not in self.seen:
-            self.seen.add(node.loop_var)
-            return self.below(node)
-        var = Var(node.loop_var.name, node.loop_var.dtype)
-        before = self.variables.get(node.loop_var)
-        self.variables[node.loop_var] = var
-        made = self.below(node.replace(loop_var=var))
-        if before is None:
-            del self.variables[node.loop_var]
-        else:
-            self.variables[node.loop_var] = before
-        return made
-
-    @on(Var)
-    def var(self, node: Var) -> Var:
-        """A variable; a loop's that got a copy is the copy."""
-        return self.variables.get(node, node)
+        var = node.loop_var
+        if var in self.variables:
+            var = Var(var.name, var.dtype)
+            node = node.replace(loop_var=var, body=substitute(node.body, {node.loop_var: var}))
+        self.variables.add(var)
+        return self.below(node)

@@ -1,18 +1,12 @@
-"""Statements in statements: what is directly below one, all that is below it, and rewriting that leaves expressions
-alone."""
+"""Statements in statements: what is directly below one, and all that is below it; expressions are not looked at."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from operator import is_
-from typing import Any, TypeVar, cast
+from typing import Any
 
 from relaxlang.ir import tir
 from relaxlang.ir.tir import SeqStmt, Stmt
-from relaxlang.ir.visit import Rewriter
-
-_N = TypeVar("_N")
-
 
 _Below = Callable[[Any], tuple[Stmt, ...]]
 _Rebuild = Callable[[Any, Sequence[Stmt | None]], Stmt]
@@ -55,16 +49,3 @@ def with_child_stmts(stmt: Stmt, made: Sequence[Stmt | None]) -> Stmt:
     """The statement with others directly below it, as many as `child_stmts` gives; None for an init or an `else` that
     goes."""
     return _BELOW[stmt.__class__][1](stmt, made)
-
-
-class StmtRewriter(Rewriter):
-    """A `Rewriter` that does not enter expressions: its methods are for statements."""
-
-    def below(self, node: _N) -> _N:
-        """The statement with those below it rewritten; the same object when none changed."""
-        stmt: Any = node
-        old = child_stmts(stmt)
-        made = [self.visit(one) for one in old]
-        if all(map(is_, made, old)):
-            return node
-        return cast(_N, with_child_stmts(stmt, made))

@@ -8,10 +8,9 @@ from relaxlang.arith.iter_map import detect_iter_map
 from relaxlang.arith.iter_sum import IterSum
 from relaxlang.ir.prim import IntImm, PrimExpr, Var, cast, const
 from relaxlang.ir.tir import Block, BlockRealize, For, PrimFunc, Range, Stmt
-from relaxlang.ir.visit import free_vars, on
+from relaxlang.ir.visit import Rewriter, free_vars, on
 from relaxlang.schedule.primitives.loops import nest
 from relaxlang.schedule.state import TRUE
-from relaxlang.schedule.stmts import StmtRewriter
 
 
 def with_plain_loops(func: PrimFunc) -> PrimFunc:
@@ -20,7 +19,7 @@ def with_plain_loops(func: PrimFunc) -> PrimFunc:
     return func.replace(body=_PlainLoops()(func.body))
 
 
-class _PlainLoops(StmtRewriter):
+class _PlainLoops(Rewriter):
     @on(For)
     def loop(self, node: For) -> Stmt:
         """The outermost loop of a nest."""

@@ -14,7 +14,6 @@ from relaxlang.schedule.access import fill_regions
 from relaxlang.schedule.checks import is_output
 from relaxlang.schedule.rules.analysis import UNKNOWN, constant, is_plain, loads_of, update_of
 from relaxlang.schedule.state import TRUE, State
-from relaxlang.schedule.stmts import StmtRewriter
 
 
 @record
@@ -212,7 +211,7 @@ def function_of(
     return state.func.replace(params=(*params, *numbers), buffer_map=buffer_map, body=fill_regions(body))
 
 
-class Serial(StmtRewriter):
+class Serial(Rewriter):
     """Loops within an iteration of a parallel one are not shared again."""
 
     @on(For)
